@@ -207,7 +207,7 @@ def lists():
     """A page, what its list begins with, the mark around each name, and the names in the table's order (or in any: a set)."""
     questions = re.findall(r"^-- view (\w+):", text("viewer/commands/views.sql"), re.M)
     settings = set(re.findall(r'getenv\("(SIMGPU_\w+)"\)', tables.sources("simgpu"))) - INTERNAL
-    findings = {a[0] for macro in ("FINDING", "NAME") for _, a in docs_reference.rows("viewer/advise/findings.def", macro)} | {"foreach_off", "option"}
+    findings = {a[0] for macro in ("FINDING", "NAME") for _, a in docs_reference.rows("viewer/advise/findings.def", macro)} | {"option"}
     return [
         ("docs/man/gpumemtrace-oom.1.md", "## CAUSES", "*", [a[0] for _, a in docs_reference.rows("viewer/oom/oom_causes.def", "CAUSE")]),
         ("docs/man/gpumemtrace-diff.1.md", "## CAUSES", "*", {docs_reference.literal(a[1]) for _, a in docs_reference.rows("viewer/diff/diff_causes.def", "CAUSE")}),

@@ -179,8 +179,9 @@ static void find_all(struct advise *a)
 		advise_find *find;
 		unsigned needs;
 	} table[] = {
-#define FINDING(kind, find, needs, what) { find, needs },
-#define NAME(kind, what)
+#define FINDING(kind, find, needs, what, how) { find, needs },
+#define NAME(kind, what, how)
+#define VARIANT(name, what, how)
 #include "findings.def"
 	};
 
@@ -190,8 +191,10 @@ static void find_all(struct advise *a)
 			table[i].find(a);
 	}
 	run_plans(a);
-	for (size_t i = 0; i < a->count; i++)
-		conclude(a, &a->items[i]);
+	FOR_EACH (struct finding, f, a->items, a->count) {
+		conclude(a, f);
+		advise_say(a, f);
+	}
 	advise_choose(a);
 }
 

@@ -22,8 +22,9 @@
 enum finding_known { KNOWN_computed, KNOWN_replayed, KNOWN_run };
 
 struct finding {
-	size_t order;	  /* order of discovery */
-	const char *kind; /* name of its row in findings.def */
+	size_t order;	   /* order of discovery */
+	const char *kind;  /* name of its row in findings.def */
+	const char *words; /* name of the row with its words; NULL: that of its kind */
 	enum finding_known known;
 	struct owner owner; /* the line to change; no function = none */
 	char what[ADVISE_TEXT], how[ADVISE_TEXT];
@@ -34,10 +35,16 @@ struct finding {
 	char setting[ADVISE_TEXT]; /* environment setting that a run can try; "" = none */
 	bool about;    /* neither end is a bound, because autograd decides what is not recorded */
 	bool sure;     /* left out if it might save nothing */
+	bool others;   /* it is about further lines too */
 	bool reserved; /* about memory that the framework reserves, not about blocks */
 
 	uint64_t bytes, blocks; /* of the blocks it is about, at the peak */
 	uint64_t largest; /* bytes of the largest block, whose line is the owner: advise_name */
+	/* Of its words alone: */
+	uint64_t size;	      /* bytes of one of its tensors, or what others have at most */
+	const char *function; /* what to change is of that function, or of its class */
+	struct owner of;      /* the line that made the originals */
+
 	struct claim measured; /* how often it was right: measured.def */
 	uint64_t saves, least; /* least = saves where the saving is exact */
 	uint64_t peak;	       /* remaining peak; for a refusal the highest before it */
@@ -172,14 +179,10 @@ void advise_nodes(struct advise *a, advise_node *look, void *ctx);
 	for (struct advised l = { 0 }; advise_following((a), (unsigned)(of), &l);)
 bool advise_following(const struct advise *a, unsigned classes, struct advised *l);
 
-/* The line of a finding: "forward net.py:12". */
-#define ADVISE_LINE(f)                                                                            \
-	((f)->owner.function ? owner_words(&(f)->owner, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0) \
-			     : "this line")
-
-/* Adds a finding of that kind with the words of findings.def and an empty plan. Valid until the
- * next one. */
+/* Adds a finding of that kind with an empty plan. Valid until the next one. */
 struct finding *advise_add(struct advise *a, const char *kind);
+/* Fills in the words of findings.def, where its function wrote none. */
+void advise_say(const struct advise *a, struct finding *f);
 /* Removes the life from that event on, and counts its bytes if it is alive at the peak. */
 void advise_without(const struct advise *a, struct finding *f, const struct advised *l,
 		    uint64_t from);
@@ -249,6 +252,7 @@ void lines_free(struct line_plans *p);
 
 /* Each looks for one kind of finding and adds what it finds. */
 typedef void advise_find(struct advise *a);
-#define FINDING(kind, find, needs, what) advise_find find;
-#define NAME(kind, what)
+#define FINDING(kind, find, needs, what, how) advise_find find;
+#define NAME(kind, what, how)
+#define VARIANT(name, what, how)
 #include "findings.def"

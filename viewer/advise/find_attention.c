@@ -177,14 +177,9 @@ static void add_attention(struct search *s, struct function *f)
 		advise_without(a, x, &l, l.from);
 		plan_without(&x->cautious, l.life, l.from, l.until, l.size - l.size / KEYS);
 	}
-	advise_put(x->what,
-		   "Compute the attention of %s with a fused kernel%s: "
-		   "F.scaled_dot_product_attention (in transformers attn_implementation=\"sdpa\")",
-		   f->owner.function, f->expected ? ", if a softmax follows this product" : "");
-	advise_put(x->how,
-		   "%s of attention scores, their softmax and their gradients %s, with one "
-		   "value for each pair of positions",
-		   B(x->bytes), a->when);
+	x->function = f->owner.function;
+	if (f->expected)
+		x->words = "attention_expected";
 }
 
 void advise_attention(struct advise *a)

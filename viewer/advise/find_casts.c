@@ -69,8 +69,4 @@ void advise_cached_casts(struct advise *a)
 		advise_name(a, f, &l);
 	}
 	plan_with(&f->cautious, PLAN_NONE, first, last, f->largest);
-	advise_put(f->how,
-		   "%s %s in copies of weights that no graph held, and that stayed after their "
-		   "use. Without the cache each pass converts a weight when it is used",
-		   B(f->bytes), a->when);
 }

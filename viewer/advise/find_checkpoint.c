@@ -339,14 +339,8 @@ static void try_class(struct checkpoint_search *s, const char *function)
 			checkpoint_site(s, &s->items[i], &f->plan, false);
 			checkpoint_site(s, &s->items[i], &f->cautious, true);
 		}
-	advise_put(f->what,
-		   "Checkpoint %s (torch.utils.checkpoint): only the input of each call is kept, "
-		   "and the call is computed again in backward",
-		   sites_class(function, (char[64]){ 0 }, 64));
-	advise_put(f->how,
-		   "%s saved for backward inside it %s. A call's activations "
-		   "and temporaries are counted again as soon as backward reaches it",
-		   B(bytes), a->when);
+	f->function = function;
+	f->bytes = bytes;
 }
 
 static void note_done(void *ctx, const struct node_run *run, const uint32_t *lives, size_t count)

@@ -107,33 +107,13 @@ static void plan_copy(struct copies *c, struct advise *a, struct advised l,
 
 static void add_finding(struct advise *a, struct copies *c, enum kind kind)
 {
-	struct owner owner = advise_owner(a, &c->largest);
+	static const char *const words[KINDS] = { "weight_copies", "equal_copies", "wider_copies" };
+	struct owner of = advise_owner(a, &c->largest);
 	struct finding *f = lines_add_all(&c->lines, a, "weight_copies");
-	char of[OWNER_WORDS];
 
 	f->range = f->sure = true;
-	if (kind == ONLY_COPIED)
-		advise_put(f->what,
-			   "Keep the copies of weights that %s makes on the host (x.cpu() in place "
-			   "of x.clone() or a deepcopy; with FSDP's state dicts "
-			   "offload_to_cpu=True): only copies read them",
-			   ADVISE_LINE(f));
-	else if (kind == EQUAL)
-		advise_put(f->what,
-			   "Use the original weights in place of the copies of %s, if neither is "
-			   "trained later: both hold the same. Of two models that differ in "
-			   "adapters one is enough, called with and without them",
-			   ADVISE_LINE(f));
-	else
-		advise_put(f->what,
-			   "Leave the weights of %s in the type of half the bytes that they were "
-			   "converted from, if they are exact enough: no gradient or optimizer "
-			   "needs them in this one",
-			   ADVISE_LINE(f));
-	advise_put(f->how, "%s in %s %s: %s (the largest of %s)", B(f->bytes),
-		   MANY(f->blocks, "block"), a->when,
-		   kind == WIDER ? "half of conversions of weights" : "copies of weights",
-		   owner_words(&owner, of, sizeof(of), 0));
+	f->words = words[kind];
+	f->of = of;
 }
 
 void advise_weight_copies(struct advise *a)

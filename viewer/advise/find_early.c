@@ -34,12 +34,4 @@ void advise_early_weights(struct advise *a)
 		f->bytes += l.size;
 		f->blocks++;
 	}
-	advise_put(
-		f->what,
-		"Move the model of %s to the device right before its first pass, when the passes "
-		"before it are over",
-		ADVISE_LINE(f));
-	advise_put(f->how,
-		   "%s of weights in %s %s that no work uses before that pass, while others run",
-		   B(f->bytes), MANY(f->blocks, "block"), a->when);
 }

@@ -67,9 +67,5 @@ void advise_float_logits(struct advise *a)
 	if (!f || !without_copies(a, f, size))
 		return;
 	without_halves(a, f, size);
-	advise_put(f->how,
-		   "%s %s in float32 logits, their log-softmax and their gradients, %s each, "
-		   "copied from "
-		   "logits of half the size. The loss's gradient is then rounded to 16 bits",
-		   B(f->bytes), a->when, B(size));
+	f->size = size;
 }

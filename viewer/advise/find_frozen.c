@@ -174,17 +174,6 @@ static void add_frozen(struct search *s)
 	}
 	if (f->bytes)
 		without_backward(a, &f->plan);
-	advise_put(
-		f->what,
-		"Run the frozen modules after %s under torch.no_grad(). The line's result "
-		"requires a gradient, but no weight in these modules gets one. Keep the graph if "
-		"the program reads the gradient of the result itself",
-		ADVISE_LINE(f));
-	advise_put(f->how,
-		   "%s saved for backward %s, from that result to the first weight that requires a "
-		   "gradient. The saving depends on how long each layer's results stay, and on the "
-		   "gradients that no longer go back into these layers",
-		   B(f->bytes), a->when);
 }
 
 void advise_frozen_graph(struct advise *a)

@@ -77,14 +77,6 @@ static void without_whole(struct line_plans *lines, struct advise *a)
 	}
 }
 
-static void say_gathered(struct advise *a, struct finding *f)
-{
-	advise_put(f->how,
-		   "%s in %s %s, kept through later passes that do not use them, and what was "
-		   "made of all of them",
-		   B(f->bytes), MANY(f->blocks, "block"), a->when);
-}
-
 /* Lists are judged for whole runs only, because in a run that died a graph might have saved them
  * later (oom/ judges those). Growing tensors are judged for both. */
 void advise_gathered(struct advise *a)
@@ -116,7 +108,7 @@ void advise_gathered(struct advise *a)
 				     l.size);
 	}
 	without_whole(&lines, a);
-	say_gathered(a, lines_add_all(&lines, a, "gathered"));
+	lines_add_all(&lines, a, "gathered");
 	lines_free(&found);
 	map_free(&summed);
 }

@@ -225,52 +225,6 @@ static bool is_held(const struct search *s, const struct advised *l, enum kind k
 	       (kind != HELD_KEPT_RESULTS || !is_until_backward(s->advise, l));
 }
 
-static void say_what(struct finding *f, enum kind kind, const struct search *s)
-{
-	const char *others = f->range ? " and other lines" : "";
-
-	if (kind == HELD_LATE || kind == HELD_OVERLAP)
-		advise_put(
-			f->what,
-			"Delete the variables that hold the results of %s%s as soon as they have "
-			"been read%s: nothing uses them any more",
-			ADVISE_LINE(f), others,
-			kind == HELD_LATE ? "" : ", at the latest before the next pass");
-	else if (kind == HELD_UNUSED)
-		advise_put(
-			f->what,
-			"Release the models and optimizers of %s%s, which nothing uses any more: "
-			"delete every reference to them, also in callbacks and closures, and "
-			"call gc.collect() if objects refer to each other%s",
-			ADVISE_LINE(f), others,
-			s->advise->open ? ", unless a later phase uses them again" : "");
-	else if (kind == HELD_BY_NODE)
-		advise_put(f->what,
-			   "Give the tensors of %s%s to ctx.save_for_backward() instead of keeping "
-			   "them as attributes of ctx, or in a hook: they stay until the graph is "
-			   "deleted, though backward is done with them",
-			   ADVISE_LINE(f), others);
-	else if (kind == HELD_OTHER)
-		advise_put(f->what,
-			   "Free what %s%s allocated after its last use (delete what refers to it, "
-			   "or move it to the host): it is kept, but nothing uses it any more",
-			   ADVISE_LINE(f), others);
-}
-
-static void add_finding(struct search *s, enum kind kind)
-{
-	const struct advise *a = s->advise;
-	struct finding *f = lines_add_all(&s->lines[kind], s->advise, names[kind]);
-
-	if (!f->bytes)
-		return;
-	say_what(f, kind, s);
-	advise_put(f->how, "%s in %s %s that no kernel, copy or collective uses again%s",
-		   B(f->bytes), MANY(f->blocks, "block"), a->when,
-		   a->wanted_count ? ", as far as work before it shows" : "");
-	f->range = true;
-}
-
 /* Ends the life at its last use; in the cautious plan when the change surely ends it. */
 static void end_life(struct search *s, const struct advised *l, enum kind kind)
 {
@@ -304,8 +258,13 @@ void advise_held_beyond_use(struct advise *a)
 		if (since < l.until && !l.course->shortened)
 			end_life(&s, &l, kind_of(&s, &l, since));
 	}
-	for (enum kind kind = 0; kind < HELD_KINDS; kind++)
-		add_finding(&s, kind);
+	for (enum kind kind = 0; kind < HELD_KINDS; kind++) {
+		struct finding *f = lines_add_all(&s.lines[kind], a, names[kind]);
+
+		f->range = true;
+		if (kind == HELD_BY_NODE)
+			f->words = "held_by_node";
+	}
 	map_items_free(&s.stacks);
 	map_free(&s.weights);
 }

@@ -168,13 +168,12 @@ static void watch(struct search *s, const struct advised *l)
 	l->course->watched = true;
 }
 
-static struct finding *find_gaps(struct search *s, unsigned plain)
+static void find_gaps(struct search *s, unsigned plain)
 {
 	advise_watched_works(s->advise, note_work, s);
 	if (s->lives.count)
 		take_last_gaps(s, plain);
 	map_items_free(&s->lives);
-	return s->finding;
 }
 
 /* No pass uses it: a checkpoint that was loaded and copied into the model, or a copy of
@@ -188,21 +187,14 @@ static bool is_only_copied(const struct advise *a, const struct advised *l)
 void advise_idle_weights(struct advise *a)
 {
 	struct search s = { .advise = a, .finding = advise_add(a, "idle_weights") };
-	struct finding *f = s.finding;
 
-	f->range = true;
+	s.finding->range = true;
 	if (advise_in_shards(a))
 		return;
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
 		if (!is_trained(a, &l) && !is_only_copied(a, &l))
 			watch(&s, &l);
-	f = find_gaps(&s, is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0);
-	advise_put(f->how,
-		   "%s of weights in %s %s that get no gradient and that nothing uses in whole "
-		   "passes or optimizer's steps. They are copied to the device once a step. The "
-		   "saving is lower if they stay until backward and come back before the "
-		   "optimizer's step ends",
-		   B(f->bytes), MANY(f->blocks, "block"), a->when);
+	find_gaps(&s, is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0);
 }
 
 void advise_set_to_none(struct advise *a)
@@ -210,15 +202,11 @@ void advise_set_to_none(struct advise *a)
 	struct search s = { .advise = a,
 			    .finding = advise_add(a, "set_to_none"),
 			    .gradients = true };
-	struct finding *f = s.finding;
 
 	if (!advise_knows_steps(a))
 		return;
 	ADVISE_EACH (a, CLASS_BIT(gradients), l)
 		if (is_gradient(a, &l))
 			watch(&s, &l);
-	f = find_gaps(&s, 1u << PHASE_FORWARD | 1u << PHASE_EVALUATION);
-	advise_put(f->how,
-		   "%s of gradients %s that nothing reads before the next ones are added to them",
-		   B(f->bytes), a->when);
+	find_gaps(&s, 1u << PHASE_FORWARD | 1u << PHASE_EVALUATION);
 }

@@ -126,9 +126,5 @@ void advise_loss(struct advise *a)
 	/* The gradient of the last layer's weight is accumulated over the parts, so it is there
 	 * twice while a part adds to it. */
 	advise_with_in(a, &f->cautious, PHASE_BACKWARD, 2 * largest_parameter(a));
-	advise_put(f->how,
-		   "%s %s in logits, their log-softmax and their gradients, %s each or half of "
-		   "that. The "
-		   "last layer's gradient is there twice while parts are added up",
-		   B(f->bytes), a->when, B(size));
+	f->size = size;
 }

@@ -87,24 +87,6 @@ static void without_copies(struct masks *m, struct finding *f, const struct advi
 		plan_without(&f->plan, l->life, l->from, l->until, l->size);
 }
 
-static void say_masks(struct masks *m, struct finding *f, const struct copies *c)
-{
-	f->owner = advise_owner(m->advise, &c->first);
-	advise_put(
-		f->what, "%s",
-		is_attention(ops_find(m->advise, &c->first)->name)
-			? "Give scaled_dot_product_attention a mask of 0 and -inf in the type of "
-			  "the query, made once before the layers: it converts a mask of "
-			  "booleans in each call"
-			: "Convert the attention mask once, before the layers, and give all of "
-			  "them the result");
-	advise_put(f->how,
-		   "%s in %s %s: every layer makes its own copy of the same mask, and its graph "
-		   "keeps it. A single copy is enough. Whether a layer changes the mask in place "
-		   "is not recorded",
-		   B(c->bytes), MANY(c->count, "block"), m->advise->when);
-}
-
 void advise_mask_copies(struct advise *a)
 {
 	struct masks m = { .advise = a };
@@ -120,7 +102,11 @@ void advise_mask_copies(struct advise *a)
 			   x->count >= FEWEST && x->original < x->bytes, x->bytes);
 	if (most) {
 		f = advise_add(a, "mask_copies");
-		say_masks(&m, f, most);
+		if (is_attention(ops_find(a, &most->first)->name))
+			f->words = "attention_mask";
+		f->owner = advise_owner(a, &most->first);
+		f->bytes = most->bytes;
+		f->blocks = most->count;
 		ADVISE_EACH (a, CLASS_BIT(activations), l)
 			without_copies(&m, f, &l);
 	}

@@ -216,26 +216,6 @@ static struct owner caller_of(struct search *s, const struct advised *l)
 			       .line = forward[i - 1]->line };
 }
 
-static void say_no_grad(const struct search *s, struct finding *f)
-{
-	const struct advise *a = s->advise;
-
-	if (s->inside)
-		advise_put(f->what,
-			   "Run the modules that %s calls under torch.no_grad(): no backward pass "
-			   "goes through them",
-			   ADVISE_LINE(f));
-	else
-		advise_put(f->what,
-			   "Run the passes that %s calls under torch.no_grad() or "
-			   "torch.inference_mode()%s no backward pass follows them",
-			   ADVISE_LINE(f), s->first ? ", if" : ":");
-	advise_put(f->how,
-		   "%s saved for backward in such passes %s. Each layer's results may stay "
-		   "until the next two layers are done",
-		   B(f->bytes), a->when);
-}
-
 static void add_no_grad(struct search *s)
 {
 	struct advise *a = s->advise;
@@ -258,7 +238,8 @@ static void add_no_grad(struct search *s)
 		f->largest = l.size;
 		f->owner = caller_of(s, &l);
 	}
-	say_no_grad(s, f);
+	if (s->inside || s->first)
+		f->words = s->inside ? "no_grad_inside" : "no_grad_perhaps";
 }
 
 void advise_no_grad(struct advise *a)

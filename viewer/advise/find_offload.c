@@ -179,10 +179,7 @@ void advise_offload(struct advise *a)
 	/* A node's saved tensors, a tensor and its weight, are back while it runs. */
 	if (!known)
 		advise_with_in(a, &c.finding->cautious, PHASE_BACKWARD, largest + most_of_node(a));
-	advise_put(c.finding->how,
-		   "%s saved for backward %s, the largest tensor %s. Each step copies all of it to "
-		   "the host and back",
-		   B(c.finding->bytes), a->when, B(largest));
+	c.finding->size = largest;
 	munmap(c.courses, births * sizeof(*c.courses));
 	munmap(after, births * sizeof(*after));
 }

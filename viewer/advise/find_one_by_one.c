@@ -173,10 +173,6 @@ static void add_one_by_one(struct search *s, const struct turn *latest)
 		if (t->stack == latest->stack)
 			take_turn(s, f, t);
 	f->owner = advise_owner(a, &largest);
-	advise_put(f->how,
-		   "%s in %s %s. Once all are there, they are used one after the other, and no "
-		   "work needs two of them. The saving is all but the largest",
-		   B(f->bytes), MANY(f->blocks, "block"), a->when);
 }
 
 void advise_one_by_one(struct advise *a)

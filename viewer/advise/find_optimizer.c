@@ -73,25 +73,18 @@ void advise_optimizers(struct advise *a)
 	without_temporaries(a, &f->plan, &t, true, 0);
 	if (!t.function)
 		return;
-	advise_put(f->how, "%s of temporaries of the optimizer's step %s, allocated by %s",
-		   B(t.at_peak), a->when, t.function);
-	if (strstr(t.function, "_adam") || strstr(t.function, "_sgd")) {
-		if (strstr(t.function, "_adam"))
-			with_counters(a, &f->plan);
-		advise_put(f->what,
-			   "Make the optimizer with fused=True: its step then needs no temporaries "
-			   "(with foreach=False those of one parameter at a time)");
+	f->bytes = t.at_peak;
+	f->size = t.largest;
+	f->function = t.function;
+	if (strstr(t.function, "_adam"))
+		with_counters(a, &f->plan);
+	if (strstr(t.function, "_adam") || strstr(t.function, "_sgd"))
 		return;
-	}
 	f->kind = "foreach_off";
 	without_temporaries(a, &f->cautious, &t, true, 0);
 	f->range = true; /* temporaries of one parameter remain */
 	advise_with_in(a, &f->plan, PHASE_OPTIMIZER, t.largest);
 	advise_with_in(a, &f->cautious, PHASE_OPTIMIZER, 3 * t.largest);
-	advise_put(f->what,
-		   "Make the optimizer with foreach=False: temporaries of one parameter "
-		   "at a time, at most three of %s",
-		   B(t.largest));
 }
 
 static uint64_t in_8_bits(uint64_t bytes, unsigned each)
@@ -130,13 +123,11 @@ void advise_offload_state(struct advise *a)
 {
 	struct finding *f = advise_add(a, "offload_state");
 	struct temporaries t;
-	uint64_t bytes = without_state(a, &f->cautious, 0, 0);
 
+	f->bytes = without_state(a, &f->cautious, 0, 0);
 	without_state(a, &f->plan, 0, 0);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	f->range = t.largest;
-	advise_put(f->how, "%s of optimizer state %s%s", B(bytes), a->when,
-		   t.largest ? ". The step's temporaries may move to the host too" : "");
 }
 
 /* Distributes whole parameters over two ranks, the largest first to the rank with less. Returns the
@@ -164,22 +155,16 @@ static uint64_t unevenness(struct advise *a)
 void advise_shard_state(struct advise *a)
 {
 	struct temporaries t;
-	uint64_t bytes;
 	struct finding *f;
 
 	if (advise_in_shards(a))
 		return;
 	f = advise_add(a, "shard_state");
-	bytes = without_state(a, &f->plan, 2, 0);
-
+	f->bytes = without_state(a, &f->plan, 2, 0);
 	without_state(a, &f->cautious, 2, 0);
 	without_temporaries(a, &f->plan, &t, false, 2);
 	f->range = true;
 	plan_with(&f->cautious, PLAN_NONE, 0, PLAN_END, unevenness(a));
-	advise_put(f->how,
-		   "Half of %s of optimizer state. Shares of whole parameters may be unequal, and "
-		   "the step's temporaries may be halved too",
-		   B(bytes));
 }
 
 /* Its first step does: state to come would be said to be in 32 bits. */
@@ -206,14 +191,13 @@ void advise_state_in_8_bits(struct advise *a)
 	char name[OPTIMIZER_NAME];
 	struct finding *f;
 	struct temporaries t;
-	uint64_t bytes;
 
 	optimizer_of_spans(&a->timeline->model.spans, SIZE_MAX, a->timeline->model.defs, name);
 	if (!strstr(name, "Adam") || strcasestr(name, "bit") || asks_for_8_bits(a))
 		return;
 	f = advise_add(a, "state_in_8_bits");
-	bytes = without_state(a, &f->plan, 0, 4);
-	if (is_in_8_bits(a, bytes)) {
+	f->bytes = without_state(a, &f->plan, 0, 4);
+	if (is_in_8_bits(a, f->bytes)) {
 		plan_free(&f->plan);
 		return;
 	}
@@ -221,8 +205,4 @@ void advise_state_in_8_bits(struct advise *a)
 	without_temporaries(a, &f->plan, &t, false, 0);
 	without_temporaries(a, &f->cautious, &t, false, 0);
 	f->range = true;
-	advise_put(f->how,
-		   "%s of optimizer state would take one byte per value and a scale per 256 "
-		   "values. The saving is lower if the state is in 16 bits already",
-		   B(bytes));
 }

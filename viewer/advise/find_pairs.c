@@ -141,11 +141,6 @@ void advise_pairs(struct advise *a)
 			follow(&p, &l, true);
 	}
 	f = lines_add_all(&p.lines, a, "in_rows");
-	advise_put(f->what, "Compute %s and what is made of it for an eighth of the rows at a time",
-		   ADVISE_LINE(f));
-	advise_put(f->how,
-		   "%s in %s %s: a value for each pair of rows, which no graph takes. They are "
-		   "compared and sorted, and only small results are left",
-		   B(f->bytes / (PIECES - 1) * PIECES), MANY(f->blocks, "block"), a->when);
+	f->bytes = f->bytes / (PIECES - 1) * PIECES; /* with the eighth that stays */
 	lines_free(&p.calls);
 }

@@ -59,7 +59,6 @@ void advise_prompt_logits(struct advise *a)
 {
 	/* of products: blocks counts those of a line, bytes those that are read by rows */
 	struct line_plans products = { 0 }, lines = { 0 };
-	struct finding *f;
 
 	ADVISE_EACH (a, CLASSES_THAT(ARE_OF_FORWARD), l) {
 		struct line_plan *line = is_logits(a, &l) ? lines_of(&products, a, &l) : NULL;
@@ -77,10 +76,6 @@ void advise_prompt_logits(struct advise *a)
 		    ops_is_product(ops_find(a, &l)->name))
 			lines_without(&lines, a, &l, l.from);
 	}
-	f = lines_add_all(&lines, a, "prompt_logits");
-	advise_put(f->how,
-		   "%s in logits of all positions %s. Only tensors as large as a few of their "
-		   "rows were made of them",
-		   B(f->bytes), a->when);
+	lines_add_all(&lines, a, "prompt_logits");
 	lines_free(&products);
 }

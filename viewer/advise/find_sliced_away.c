@@ -144,10 +144,6 @@ void advise_unused_results(struct advise *a)
 	if (sliced || (!cut.whole && find_taken(a, &cut))) {
 		f = advise_add(a, "unused_results");
 		plan(a, f, &cut);
-		advise_put(f->what,
-			   "Compute only the part of the result of %s that is used: slice its "
-			   "input (in transformers logits_to_keep=)",
-			   ADVISE_LINE(f));
 		advise_put(f->how,
 			   "%s %s in its results and their gradients, %s each. Only a slice "
 			   "of %s %s",

@@ -71,12 +71,5 @@ void advise_views(struct advise *a)
 	f->range = true;
 	if (f->bytes && find_line(a, &largest, &line))
 		f->owner = line;
-	advise_put(f->what,
-		   "Take the values from the tensor itself, not from a view of it that is larger "
-		   "than its memory (expand(), unfold()): F.embedding(index, table), "
-		   "index_select(), or an index for each dimension");
-	advise_put(f->how,
-		   "%s in %s %s: the gradient of that view, made whole before it is summed up to "
-		   "the tensor's. What was made before it has at most %s each",
-		   B(f->bytes), MANY(f->blocks, "block"), a->when, B(most));
+	f->size = most;
 }

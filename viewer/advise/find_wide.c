@@ -48,14 +48,6 @@ void advise_wide_copies(struct advise *a)
 		if (is_kept_copy(a, &l, &narrow))
 			lines_without(&lines, a, &l, l.from);
 	f = lines_add_all(&lines, a, "wide_copies");
-	advise_put(f->what,
-		   "Compute %s%s in 16 bits: give its weights the type of its input (in PEFT "
-		   "autocast_adapter_dtype=False), or use a fused kernel for a norm",
-		   ADVISE_LINE(f), f->range ? " and others" : "");
-	advise_put(f->how,
-		   "%s in %s %s: copies in twice the width (float32 of 16 bits) that are saved for "
-		   "backward. Their originals may then be saved in their place",
-		   B(f->bytes), MANY(f->blocks, "block"), a->when);
 	f->range = true;
 	if (f->bytes)
 		ADVISE_EACH (a, CLASS_BIT(activations), l) {

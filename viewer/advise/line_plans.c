@@ -59,7 +59,8 @@ struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char
 
 	if (largest) {
 		f->owner = largest->owner;
-		f->range = SUM_OF(x, p->items, p->count, x->bytes > 0) > 1;
+		f->others = SUM_OF(x, p->items, p->count, x->bytes > 0) > 1;
+		f->range = f->others;
 		FOR_EACH (const struct line_plan, x, p->items, p->count) {
 			if (!x->bytes)
 				continue;

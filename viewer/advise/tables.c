@@ -5,19 +5,9 @@
 
 struct finding *advise_add(struct advise *a, const char *kind)
 {
-	static const struct {
-		const char *kind, *what;
-	} words[] = {
-#define FINDING(kind, find, needs, what) NAME(kind, what)
-#define NAME(kind, what)		 { #kind, what },
-#include "findings.def"
-	};
 	struct finding *f = need_item(a->items, a->count, a->room);
 
 	*f = (struct finding){ .kind = kind, .order = a->count - 1 };
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (!strcmp(words[i].kind, kind))
-			advise_put(f->what, "%s", words[i].what);
 	return f;
 }
 
