@@ -206,6 +206,12 @@ def test_every_row_is_made_somewhere():
     assert len({row.name for row in ROWS}) == len(ROWS)
 
 
+def test_words_of_findings_have_their_figures():
+    """A name in braces that finding_words.c does not know would have no figure."""
+    words, figures = ((ROOT / "viewer/advise" / name).read_text() for name in ("findings.def", "finding_words.c"))
+    assert set(re.findall(r"{(\w+)[:}]", words)) == set(re.findall(r'^\t\t{ "(\w+)", ', figures, re.M))
+
+
 def test_findings_have_their_changes():
     """Of every kind of finding and remedy that the table names; the others have none."""
     named = {kind for row in ROWS for kind in row.kinds}

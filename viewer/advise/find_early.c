@@ -19,11 +19,8 @@ static uint64_t waits_until(const struct advise *a, const struct advised *l)
 
 void advise_early_weights(struct advise *a)
 {
-	struct finding *f;
+	struct finding *f = advise_add(a, "early_weights");
 
-	if (!uses_complete(&a->timeline->model))
-		return;
-	f = advise_add(a, "early_weights");
 	ADVISE_EACH (a, CLASSES_THAT(ARE_WEIGHTS), l) {
 		uint64_t until = advise_counts(a, &l) ? waits_until(a, &l) : 0;
 

@@ -80,8 +80,6 @@ void advise_equal_buffers(struct advise *a)
 {
 	struct search s = { .advise = a };
 
-	if (!uses_complete(&a->timeline->model))
-		return;
 	ADVISE_EACH (a, OF_THE_MODEL, l) {
 		if (!advise_counts(a, &l))
 			continue;

@@ -67,12 +67,6 @@ static struct copies *copies_of(struct masks *m, const struct advised *l)
 	return c;
 }
 
-static void note_copy(struct copies *c, const struct advised *l)
-{
-	c->first = c->count++ ? c->first : *l;
-	c->bytes += l->size;
-}
-
 /* Plans all but the first copy of each pass. */
 static void without_copies(struct masks *m, struct finding *f, const struct advised *l)
 {
@@ -95,8 +89,10 @@ void advise_mask_copies(struct advise *a)
 	struct finding *f;
 
 	ADVISE_EACH (a, CLASS_BIT(activations), l)
-		if (advise_counts(a, &l) && (c = copies_of(&m, &l)))
-			note_copy(c, &l);
+		if (advise_counts(a, &l) && (c = copies_of(&m, &l))) {
+			c->first = c->count++ ? c->first : l;
+			c->bytes += l.size;
+		}
 	/* an original as large as all copies might have a part for each */
 	most = GREATEST_OF(x, m.copies.items, m.copies.count,
 			   x->count >= FEWEST && x->original < x->bytes, x->bytes);

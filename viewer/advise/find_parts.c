@@ -79,11 +79,6 @@ static bool is_reduction(struct search *s, const struct advised *l)
 	return words_in(op, strlen(op), ONE_OF("loss", "entropy", "mean", "sum", "kl_div"));
 }
 
-static bool is_sum(struct search *s, const struct advised *l)
-{
-	return strstr(ops_find(s->advise, l)->name, "add");
-}
-
 static void cut(struct search *s, uint32_t stack)
 {
 	struct window *w = &s->w;
@@ -259,7 +254,7 @@ static bool is_expected(struct search *s)
 	for (size_t i = 0; i < w->count; i++) {
 		const struct advised *l = &w->items[i].l;
 
-		if (is_small(l) && w->items[i].part && is_sum(s, l))
+		if (is_small(l) && w->items[i].part && strstr(ops_find(s->advise, l)->name, "add"))
 			sums = true;
 		if (!w->items[i].part && advise_leaf(s->advise, l))
 			leaf = true;

@@ -32,12 +32,6 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
 	line->blocks++;
 }
 
-static void drop_plans(struct line_plan *x)
-{
-	plan_free(&x->plan);
-	plan_free(&x->cautious);
-}
-
 static void add_plan(struct life_plan *to, const struct life_plan *p)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -46,8 +40,10 @@ static void add_plan(struct life_plan *to, const struct life_plan *p)
 
 void lines_free(struct line_plans *p)
 {
-	for (size_t i = 0; i < p->count; i++)
-		drop_plans(&p->items[i]);
+	FOR_EACH (struct line_plan, x, p->items, p->count) {
+		plan_free(&x->plan);
+		plan_free(&x->cautious);
+	}
 	map_free(&p->ids);
 	free(p->items);
 }

@@ -11,8 +11,7 @@ void study_loaded_born(struct study *st, const struct history *h)
 {
 	if (!(h->signs & STACK_LOAD) || h->stage != STAGE_OUTSIDE || h->block.memory)
 		return;
-	*need_item(st->loaded, st->loaded_count, st->loaded_room) =
-		(struct study_birth){ h->block.addr, h->block.seq, h->block.device };
+	*need_item(st->loaded, st->loaded_count, st->loaded_room) = study_birth(h);
 	st->loaded_steps = h->born_steps;
 }
 

@@ -5,14 +5,17 @@
  */
 #include "study.h"
 
-/* Signs of the module or optimizer that made the block, or the block that it replaced; 0 = none. */
-static uint32_t maker_signs(const struct history *b)
+/* What made the block, or the first of the blocks that it replaced. Of its signs those of `of`. */
+static struct study_maker maker_of(const struct history *b, uint32_t of)
 {
+	uint32_t signs = b->signs & (STACK_PARAM | STACK_COPY | STACK_STATE);
+
 	if (b->concluded.predecessor_stack)
-		return b->concluded.predecessor_signs;
-	if (b->stage == STAGE_OPTIMIZER)
-		return STACK_STATE;
-	return b->stage == STAGE_BACKWARD ? 0 : b->signs & (STACK_PARAM | STACK_COPY | STACK_STATE);
+		return (struct study_maker){ b->concluded.predecessor_stack,
+					     b->concluded.predecessor_signs & of };
+	if (b->stage == STAGE_OPTIMIZER || b->stage == STAGE_BACKWARD)
+		signs = b->stage == STAGE_OPTIMIZER ? STACK_STATE : 0;
+	return (struct study_maker){ b->block.stack, signs & of };
 }
 
 /* True if next is as large as b. Made outside of passes and steps, it can be up to twice as large
@@ -45,11 +48,16 @@ static bool is_about(uint64_t all, uint64_t sum)
 	return (sum >= all && sum - all <= all / 16) || study_as_large(all, sum);
 }
 
-static void inherit(struct history *next, const struct history *b, uint32_t signs)
+/* It has replaced nothing yet, and is no weight of its own. */
+static bool may_inherit(const struct history *next)
 {
-	next->concluded.predecessor_stack =
-		b->concluded.predecessor_stack ? b->concluded.predecessor_stack : b->block.stack;
-	next->concluded.predecessor_signs = signs;
+	return !next->concluded.predecessor_stack && !(next->signs & STACK_PARAM);
+}
+
+static void inherit(struct history *next, struct study_maker maker)
+{
+	next->concluded.predecessor_stack = maker.stack;
+	next->concluded.predecessor_signs = maker.signs;
 }
 
 void study_leaf(void *ctx, uint32_t leaf, const struct history *b)
@@ -58,14 +66,9 @@ void study_leaf(void *ctx, uint32_t leaf, const struct history *b)
 
 	while (leaf >= st->maker_count)
 		*need_item(st->makers, st->maker_count, st->maker_room) = (struct study_maker){ 0 };
-	st->makers[leaf] = (struct study_maker){ 0 };
-	if (!b)
-		return;
-	st->makers[leaf] = (struct study_maker){ b->concluded.predecessor_stack
-							 ? b->concluded.predecessor_stack
-							 : b->block.stack,
-						 maker_signs(b) & STACK_PARAM };
-	study_sets_leaf(st, b);
+	st->makers[leaf] = b ? maker_of(b, STACK_PARAM) : (struct study_maker){ 0 };
+	if (b)
+		study_sets_leaf(st, b);
 }
 
 /* `p.data = kept`: the block replaces a weight, whatever made it, and however long ago. */
@@ -74,10 +77,8 @@ void study_leaf_moved(void *ctx, uint32_t leaf, struct history *b)
 	const struct study *st = ctx;
 	const struct study_maker *maker = leaf < st->maker_count ? &st->makers[leaf] : NULL;
 
-	if (!maker || !maker->signs || b->concluded.predecessor_stack || b->signs & STACK_PARAM)
-		return;
-	b->concluded.predecessor_stack = maker->stack;
-	b->concluded.predecessor_signs = maker->signs;
+	if (maker && maker->signs && may_inherit(b))
+		inherit(b, *maker);
 }
 
 /*
@@ -89,33 +90,30 @@ static void note_flat(struct study *st, struct study_thread *t, const struct his
 {
 	enum { LATEST = 4 };
 
-	if (b->stage == STAGE_FORWARD || !(maker_signs(b) & STACK_PARAM))
+	if (b->stage == STAGE_FORWARD || !maker_of(b, STACK_PARAM).signs)
 		return;
 	t->lost_bytes += b->block.size;
 	t->lost++;
 	if (t->let_go.stack != e->stack)
 		t->let_go = (struct study_let_go){ .stack = e->stack };
-	t->let_go.maker =
-		b->concluded.predecessor_stack ? b->concluded.predecessor_stack : b->block.stack;
+	t->let_go.maker = maker_of(b, STACK_PARAM);
 	t->let_go.bytes += b->block.size;
 	t->let_go.blocks++;
 	for (unsigned back = 0; t->lost > 1 && back < LATEST; back++) {
 		struct history *next = made_before(st, t, back);
 
-		if (next && next->stage == STAGE_OUTSIDE && !next->concluded.predecessor_stack &&
-		    !(next->signs & STACK_PARAM) && is_about(next->block.size, t->lost_bytes))
-			inherit(next, b, STACK_PARAM);
+		if (next && next->stage == STAGE_OUTSIDE && may_inherit(next) &&
+		    is_about(next->block.size, t->lost_bytes))
+			inherit(next, maker_of(b, STACK_PARAM));
 	}
 }
 
 /* The same by way of the host: one stack freed them, and the next block is as large as all. */
 static void note_flat_return(const struct study_let_go *l, struct history *b)
 {
-	if (l->blocks < 2 || b->stage != STAGE_OUTSIDE || b->signs & STACK_PARAM ||
-	    !is_about(b->block.size, l->bytes))
-		return;
-	b->concluded.predecessor_stack = l->maker;
-	b->concluded.predecessor_signs = STACK_PARAM;
+	if (l->blocks > 1 && b->stage == STAGE_OUTSIDE && may_inherit(b) &&
+	    is_about(b->block.size, l->bytes))
+		inherit(b, l->maker);
 }
 
 /* Remembers a block of an optimizer's method, which might be swapped in later. */
@@ -123,8 +121,7 @@ static void note_made(struct study *st, const struct history *b)
 {
 	if (b->signs & STACK_STATE && b->stage == STAGE_OUTSIDE)
 		st->made[st->made_count++ % STUDY_SWAPS] =
-			(struct study_swap){ { b->block.addr, b->block.seq, b->block.device },
-					     b->block.size };
+			(struct study_swap){ study_birth(b), b->block.size };
 }
 
 /* `p.data = self.state[p]["old"]`: a weight is freed in an optimizer's method. The latest live
@@ -149,11 +146,11 @@ static void note_swap(struct study *st, const struct history *b)
 {
 	struct history *next;
 
-	if (!(b->died_signs & (STACK_STATE | STACK_STEP)) || !(maker_signs(b) & STACK_PARAM))
+	if (!(b->died_signs & (STACK_STATE | STACK_STEP)) || !maker_of(b, STACK_PARAM).signs)
 		return;
 	next = swapped_in(st, b);
 	if (next)
-		inherit(next, b, STACK_PARAM);
+		inherit(next, maker_of(b, STACK_PARAM));
 }
 
 /*
@@ -174,10 +171,10 @@ static void note_converted(struct study *st, struct study_thread *t, const struc
 		    e->seq - next->block.seq > NEAR)
 			break;
 		if (next->stage == STAGE_OUTSIDE && next->block.device == b->block.device &&
-		    next->block.stack != b->block.stack && !next->concluded.predecessor_stack &&
-		    !(next->signs & (STACK_PARAM | STACK_STATE | STACK_DATA)) &&
+		    next->block.stack != b->block.stack && may_inherit(next) &&
+		    !(next->signs & (STACK_STATE | STACK_DATA)) &&
 		    next->block.size / 2 <= b->block.size + b->block.size / 16)
-			inherit(next, b, STACK_PARAM);
+			inherit(next, maker_of(b, STACK_PARAM));
 	}
 	t->replaced = e->seq;
 }
@@ -195,23 +192,22 @@ static bool is_at_exit(const struct history *b, const struct gmt_event *e)
 void study_predecessors_died(struct study *st, const struct history *b, const struct gmt_event *e)
 {
 	struct study_thread *t = map_item(&st->threads, e->thread);
-	uint32_t signs = maker_signs(b);
+	struct study_maker maker = maker_of(b, UINT32_MAX);
 	struct history *next;
 
-	if (b->block.memory || !signs || is_at_exit(b, e))
+	if (b->block.memory || !maker.signs || is_at_exit(b, e))
 		return;
 	note_flat(st, t, b, e);
 	if (st->m->spans.forwards == b->born_forward &&
 	    st->m->spans.backwards == b->born_backward) {
-		if (signs & STACK_PARAM)
+		if (maker.signs & STACK_PARAM)
 			note_converted(st, t, b, e);
 		return;
 	}
 	next = made_before(st, t, 0);
 	if (next && next->block.seq > b->block.seq && next->block.device == b->block.device &&
-	    may_follow(b, next, e->seq) && !next->concluded.predecessor_stack &&
-	    !(next->signs & STACK_PARAM))
-		inherit(next, b, signs);
+	    may_follow(b, next, e->seq) && may_inherit(next))
+		inherit(next, maker);
 	else
 		note_swap(st, b);
 }
@@ -229,7 +225,7 @@ static void note_reduced(struct study *st, struct history *b)
 	before = study_alive(st, at);
 	if (before)
 		before->concluded.reduced_beside = b->concluded.reduced_beside = true;
-	*at = (struct study_birth){ b->block.addr, b->block.seq, b->block.device };
+	*at = study_birth(b);
 }
 
 void study_predecessors_born(struct study *st, struct history *b)
@@ -245,8 +241,7 @@ void study_predecessors_born(struct study *st, struct history *b)
 	before = made_before(st, t, 0);
 	if (before && before->stage == STAGE_FORWARD)
 		before->concluded.next_stack = st->m->tags ? 0 : b->block.stack;
-	t->births[t->birth++ % STUDY_BIRTHS] =
-		(struct study_birth){ b->block.addr, b->block.seq, b->block.device };
+	t->births[t->birth++ % STUDY_BIRTHS] = study_birth(b);
 	t->lost_bytes = t->lost = 0;
 	t->let_go.blocks = t->let_go.bytes = 0;
 }

@@ -97,11 +97,6 @@ bool life_result(struct classifier *c, const struct history *h)
 	       place_of_stack(c, h->concluded.next_stack, h->block.seq) & PLACE_TAKES;
 }
 
-static bool outlived_its_pass(const struct classifier *c, const struct history *h)
-{
-	return !life_ended_in(h, STAGE_FORWARD) || life_saw_forward(c, h);
-}
-
 /* The recording does not have what autograd saved. */
 static bool says_nothing(const struct model *m)
 {
@@ -114,7 +109,8 @@ bool life_graph(struct classifier *c, const struct history *h)
 {
 	const struct forward_pass *p = study_pass_of(c->study, h->born_forward);
 
-	if (!says_nothing(c->m) || h->stage != STAGE_FORWARD || !p || !outlived_its_pass(c, h))
+	if (!says_nothing(c->m) || h->stage != STAGE_FORWARD || !p ||
+	    (life_ended_in(h, STAGE_FORWARD) && !life_saw_forward(c, h)))
 		return false;
 	if (!c->m->spans.backwards || (c->m->spans.backwards == 1 && c->m->spans.in_backward))
 		return pass_keeps_much(p);

@@ -29,14 +29,12 @@ static bool is_gradient(const struct study *st, const struct history *h)
 	       (h->stage == STAGE_BACKWARD && study_size_is_of_weight(st, h->block.size));
 }
 
-static struct history *alive(const struct study_touched *x)
-{
-	return x->h && x->h->block.life == x->life ? x->h : NULL;
-}
-
+/* NULL: it is not alive any more. */
 static struct history *touched_block(const struct study_work *w, uint32_t i)
 {
-	return alive(&w->touched[i]);
+	const struct study_touched *x = &w->touched[i];
+
+	return x->h && x->h->block.life == x->life ? x->h : NULL;
 }
 
 static void meets_gradient(struct history *h)

@@ -75,7 +75,7 @@ static void begin_pass(struct study *st, struct study_set *s, const struct histo
 	if (oldest->seq && study_alive(st, oldest))
 		s->gathers = true;
 	s->firsts[0] = s->firsts[1];
-	s->firsts[1] = (struct study_birth){ b->block.addr, b->block.seq, b->block.device };
+	s->firsts[1] = study_birth(b);
 	s->pass = b->born_forward + b->born_backward;
 	if (s->passes && s->backward == b->born_backward)
 		s->in_a_row++;

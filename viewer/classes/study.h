@@ -48,6 +48,16 @@ struct study_birth {
 	int32_t device;
 };
 
+static inline struct study_birth study_birth(const struct history *h)
+{
+	return (struct study_birth){ h->block.addr, h->block.seq, h->block.device };
+}
+
+/* What made a block: the signs of a module or an optimizer, 0 = none. */
+struct study_maker {
+	uint32_t stack, signs;
+};
+
 /* A thread's latest blocks, and the modules' blocks that died on it. */
 struct study_thread {
 	struct study_birth births[STUDY_BIRTHS];
@@ -56,8 +66,8 @@ struct study_thread {
 	unsigned lost;	   /* modules' blocks that died since the latest birth */
 	uint64_t lost_bytes; /* their bytes */
 	struct study_let_go {
-		uint32_t stack, blocks; /* those of them that one stack freed */
-		uint32_t maker;		/* stack that made the latest */
+		uint32_t stack, blocks;	  /* those of them that one stack freed */
+		struct study_maker maker; /* of the latest */
 		uint64_t bytes;
 	} let_go;
 };
@@ -66,11 +76,6 @@ struct study_thread {
 struct study_swap {
 	struct study_birth at;
 	uint64_t size;
-};
-
-/* The maker of a leaf's block. */
-struct study_maker {
-	uint32_t stack, signs;
 };
 
 /* Number of blocks by size, for the first STUDY_SIZES sizes. */
