@@ -304,7 +304,7 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 	struct snapshot shot;
 
 	snapshot_take(&shot, t, s->seqs[s->samples]);
-	FOR_EACH (const struct block, b, shot.moment.blocks, shot.moment.count) {
+	FOR_BLOCKS (b, &shot.moment) {
 		struct owner o = owners_find(s->owners, b);
 		struct leak *leak = leaks_at(out, 1u << b->category, &o);
 

@@ -306,7 +306,7 @@ static void take_tensors(struct collect *c, const struct tensors *all)
 static void take_saved(struct collect *c, const struct snapshot *end, const struct step *step,
 		       const struct extent *forward)
 {
-	FOR_EACH (const struct block, b, end->moment.blocks, end->moment.count) {
+	FOR_BLOCKS (b, &end->moment) {
 		uint64_t saved;
 
 		if (b->seq < step->extent.first_seq)
@@ -343,7 +343,7 @@ static void match(struct shape *out, struct collect *c, const struct snapshot *r
 {
 	size_t i = 0;
 
-	FOR_EACH (const struct block, b, rest->moment.blocks, rest->moment.count) {
+	FOR_BLOCKS (b, &rest->moment) {
 		uint64_t sum;
 
 		if (b->category != CATEGORY_parameters)
