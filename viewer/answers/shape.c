@@ -7,7 +7,7 @@
 #define HEAD_LEAST 16
 #define HEAD_MOST  256
 
-static const char *const names[SHAPE_FIGURES] = {
+const char *const shape_names[SHAPE_FIGURES] = {
 	[SHAPE_PARAMETERS] = "parameters", [SHAPE_BYTES] = "bytes",
 	[SHAPE_SHARDS] = "shards",	   [SHAPE_LAYERS] = "layers",
 	[SHAPE_WIDTH] = "width",	   [SHAPE_HEADS] = "heads",
@@ -15,17 +15,7 @@ static const char *const names[SHAPE_FIGURES] = {
 	[SHAPE_SEQUENCE] = "sequence",	   [SHAPE_ACTIVATION_BYTES] = "activation_bytes",
 };
 
-const char *shape_name(enum shape_figure f)
-{
-	return names[f];
-}
-
-const char *shape_source(enum figure_source s)
-{
-	static const char *const words[] = { "unknown", "given", "inferred", "assumed" };
-
-	return words[s];
-}
+const char *const shape_sources[] = { "unknown", "given", "inferred", "assumed" };
 
 bool shape_has(const struct shape *s, enum shape_figure f)
 {
