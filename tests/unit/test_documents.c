@@ -140,31 +140,24 @@ static void as_lines(void **state)
 				  "start             16\n");
 }
 
-/* A row with a member of each type: what a column of that type must print. */
+/* A row with a member of each type that has columns: what such a column must print. */
 
 struct every {
 	uint64_t number, bytes;
 	int64_t negative;
-	double fraction;
-	bool yes, no;
-	unsigned line, class;
+	unsigned class;
 	const char *word;
 	struct defs_text raw;
 	struct words words;
-	struct numbers numbers;
-	const uint64_t *classes;
-	size_t rows;
 	struct owner owner;
 };
 
 static const char *const some_words[] = { "one", "two" };
-static const uint64_t some_classes[CATEGORIES] = { 1024, [1] = 2048 };
 
-static enum rows_next next_every(const void *from, size_t i, void *row)
+static bool next_every(const void *from, size_t *i, void *row)
 {
-	if (!i)
-		memcpy(row, from, sizeof(struct every));
-	return i ? ROWS_END : ROWS_ROW;
+	memcpy(row, from, sizeof(struct every));
+	return !(*i)++;
 }
 
 #define EVERY(type, member, shows)                                   \
@@ -183,69 +176,40 @@ static const struct {
 	EVERY(NS, number, "12345"),
 	EVERY(DURATION, number, "12 us"),
 	EVERY(ADDRESS, number, "0x3039"),
-	EVERY(COUNT_OR_NULL, number, "12,345"),
-	EVERY(BYTES_OR_NULL, bytes, "1.5 GiB"),
-	EVERY(NS_OR_NULL, number, "12345"),
-	EVERY(SIGNED, negative, "-1536"),
 	EVERY(CHANGE, negative, "-1.5 KiB"),
-	EVERY(WALL, negative, "-1536"),
-	EVERY(DECIMAL, fraction, "-0.25"),
-	EVERY(FLAG, yes, "yes"),
-	EVERY(FLAG, no, "no"),
 	EVERY(TEXT, word, "word"),
 	EVERY(RAW, raw, "raw"),
 	EVERY(CLASS, class, "parameters"),
-	EVERY(CLASSES, classes, "parameters 1.0 KiB, gradients 2.0 KiB"),
 	EVERY(WORDS, words, "one"),
-	EVERY(NUMBERS, numbers, "2"),
-	EVERY(FIGURES, numbers, "2"),
-	EVERY(WHOLE, numbers, "2"),
-	EVERY(FACTS, rows, "3"),
-	EVERY(LIST, rows, "3"),
-	EVERY(PART, rows, ""),
-	EVERY(MAP, rows, "3"),
 	EVERY(FUNCTION, owner, "f b.py:7"),
-	EVERY(LINE, line, "4000000000"),
 };
 
 static void each_type_has_its_cell(void **state)
 {
 	struct every row = {
-		.numbers = { 2, NULL, NULL },
 		.number = 12345,
 		.bytes = 3ull << 29,
 		.negative = -1536,
-		.fraction = -0.25,
-		.yes = true,
-		.line = 4000000000u,
 		.word = "word",
 		.raw = { .s = "raw", .len = 3 },
 		.words = { 2, NULL, some_words },
-		.classes = some_classes,
-		.rows = 3,
 		.owner = { .function = "f", .file = "b.py", .line = 7 },
 	};
-	bool seen[MEMBER_LINE + 1] = { false };
-
 	(void)state;
 	for (size_t i = 0; i < sizeof(every_type) / sizeof(*every_type); i++) {
 		const struct member member = { "m", every_type[i].type, every_type[i].offset, 0,
 					       NULL };
 		const struct document d = { "every", &member, 1, next_every };
 		const struct text_column column = { .title = "", .gap = 2, .width = -1 };
-		char expected[64] = "\n";
+		char expected[64];
 		FILE *f;
 		struct emit *e = begin(false, &f);
 
-		seen[member.type] = true;
-		if (every_type[i].shows[0])
-			snprintf(expected, sizeof(expected), "  %s\n", every_type[i].shows);
+		snprintf(expected, sizeof(expected), "  %s\n", every_type[i].shows);
 		assert_int_equal(columns_write(e, &d, &column, 1, &row, 0), 0);
 		finish(e, f);
 		assert_string_equal(text, expected);
 	}
-	for (size_t i = 0; i <= MEMBER_LINE; i++)
-		assert_true(seen[i]); /* a new type of member needs a row above */
 }
 
 int main(void)

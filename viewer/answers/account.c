@@ -362,8 +362,7 @@ static void layer_bytes(struct account *a, struct timeline *t, const struct snap
 static void look_at_activations(struct account *a, struct timeline *t, const struct snapshot *s)
 {
 	int category = CATEGORY_activations;
-	const struct block *largest =
-		GREATEST_OF(b, s->moment.blocks, s->moment.count, b->category == category, b->size);
+	const struct block *largest = LARGEST_OF(b, &s->moment, b->category == category);
 
 	a->activations = snapshot_bytes(s, "activations");
 	if (largest) {
@@ -371,35 +370,6 @@ static void look_at_activations(struct account *a, struct timeline *t, const str
 		a->largest_owner = owners_find(&t->owners, largest);
 	}
 	layer_bytes(a, t, s, category);
-}
-
-/* rest: the snapshot at the end of the optimizer's step, NULL = none. */
-static void measure_forward(struct account *a, struct timeline *t, const struct step *step,
-			    const struct snapshot *rest, const double given[SHAPE_FIGURES])
-{
-	const struct span *f = span_of(t, step, PHASE_FORWARD);
-	struct snapshot s;
-
-	if (!f)
-		return;
-	snapshot_take(&s, t, f->extent.last_seq);
-	if (!a->parameters)
-		a->parameters = snapshot_bytes(&s, "parameters");
-	shape_find(&a->shape, step, &f->extent, &s, rest ? rest : &s, a->state, given);
-	look_at_activations(a, t, &s);
-	moment_free(&s.moment);
-}
-
-static void measure_backward(struct account *a, struct timeline *t, const struct step *step)
-{
-	const struct span *b = span_of(t, step, PHASE_BACKWARD);
-	struct snapshot s;
-
-	if (!b)
-		return;
-	snapshot_take(&s, t, b->extent.last_seq);
-	a->gradients = snapshot_bytes(&s, "gradients");
-	moment_free(&s.moment);
 }
 
 static void look_at_update(struct account *a, const struct snapshot *s, const struct extent *x)
@@ -411,18 +381,34 @@ static void look_at_update(struct account *a, const struct snapshot *s, const st
 	a->temporaries = x->peak > stays ? x->peak - stays : 0;
 }
 
+/* Looks at the end of each phase; the one after the optimizer's step has no gathered shards. */
 static void measure_step(struct account *a, struct timeline *t, const struct step *step,
 			 const double given[SHAPE_FIGURES])
 {
-	const struct span *o = span_of(t, step, PHASE_OPTIMIZER);
-	struct snapshot rest;
+	const struct span *forward = span_of(t, step, PHASE_FORWARD);
+	const struct span *backward = span_of(t, step, PHASE_BACKWARD);
+	const struct span *update = span_of(t, step, PHASE_OPTIMIZER);
+	struct snapshot rest, s;
 
-	if (o) {
-		snapshot_take(&rest, t, o->extent.last_seq);
-		look_at_update(a, &rest, &o->extent);
+	if (update) {
+		snapshot_take(&rest, t, update->extent.last_seq);
+		look_at_update(a, &rest, &update->extent);
 	}
-	measure_forward(a, t, step, o ? &rest : NULL, given);
-	if (o)
+	if (forward) {
+		snapshot_take(&s, t, forward->extent.last_seq);
+		if (!a->parameters)
+			a->parameters = snapshot_bytes(&s, "parameters");
+		shape_find(&a->shape, step, &forward->extent, &s, update ? &rest : &s, a->state,
+			   given);
+		look_at_activations(a, t, &s);
+		moment_free(&s.moment);
+	}
+	if (backward) {
+		snapshot_take(&s, t, backward->extent.last_seq);
+		a->gradients = snapshot_bytes(&s, "gradients");
+		moment_free(&s.moment);
+	}
+	if (update)
 		moment_free(&rest.moment);
 }
 
@@ -458,6 +444,5 @@ void account_make(struct account *out, struct timeline *t, const double given[SH
 	if (step_has(step, PHASE_OPTIMIZER))
 		optimizer_of_spans(&t->model.spans, step->last, t->model.defs, out->optimizer);
 	measure_step(out, t, step, given);
-	measure_backward(out, t, step);
 	add_rows(out, t);
 }

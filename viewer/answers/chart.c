@@ -103,12 +103,9 @@ static void letter_cell(struct emit *out, const unsigned tops[CATEGORIES], unsig
 
 	for (unsigned i = 0; i < EIGHTHS; i++)
 		share[class_at(tops, from + i)]++;
-	if (from && share[NO_CLASS] > EIGHTHS / 2)
-		best = NO_CLASS;
-	else
-		for (unsigned i = CATEGORIES; i-- > 0;)
-			if (share[i] && (best == NO_CLASS || share[i] >= share[best]))
-				best = i;
+	for (unsigned i = from && share[NO_CLASS] > EIGHTHS / 2 ? 0 : CATEGORIES; i-- > 0;)
+		if (share[i] && (best == NO_CLASS || share[i] >= share[best]))
+			best = i;
 	if (best == NO_CLASS) {
 		emit_raw(out, " ");
 		return;

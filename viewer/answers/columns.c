@@ -31,8 +31,6 @@ static const char *owner_cell(const struct text_column *c, const struct owner *o
 {
 	size_t room = limit && (!c->room || limit < c->room) ? limit : c->room;
 
-	if (c->style == COLUMN_PLACE)
-		return owner_place(o, buf, CELL, room);
 	if (c->style == COLUMN_CUT)
 		return owner_words(o, buf, CELL, room);
 	return owner_words_within(o, buf, CELL, room);
@@ -41,70 +39,21 @@ static const char *owner_cell(const struct text_column *c, const struct owner *o
 static const char *number_cell(const struct text_column *c, enum member_type type, uint64_t n,
 			       char buf[CELL])
 {
-	bool may_be_null = type >= MEMBER_COUNT_OR_NULL && type <= MEMBER_NS_OR_NULL;
-	bool is_bytes = type == MEMBER_BYTES || type == MEMBER_BYTES_OR_NULL;
-	bool is_count = type == MEMBER_COUNT || type == MEMBER_COUNT_OR_NULL;
-
-	if (may_be_null && n == NO_NUMBER)
-		return "";
 	if (c->style == COLUMN_SHARE)
 		return human_share(buf, n, c->all);
 	if (type == MEMBER_ADDRESS)
 		snprintf(buf, CELL, "0x%" PRIx64, n);
-	else if (is_bytes && c->style != COLUMN_PLAIN)
+	else if (type == MEMBER_BYTES && c->style != COLUMN_PLAIN)
 		human_bytes(buf, n);
 	else if (type == MEMBER_CHANGE)
 		human_change(buf, (int64_t)n);
 	else if (type == MEMBER_DURATION)
 		human_seconds(buf, n);
-	else if (is_count && c->style != COLUMN_PLAIN)
+	else if (type == MEMBER_COUNT && c->style != COLUMN_PLAIN)
 		human_count(buf, n);
 	else
 		snprintf(buf, CELL, "%" PRIu64, n);
 	return buf;
-}
-
-static const char *classes_cell(const uint64_t *bytes, char buf[CELL])
-{
-	buf[0] = 0;
-	for (unsigned c = 0; bytes && c < CATEGORIES; c++)
-		if (bytes[c])
-			text_add(buf, CELL, "%s%s %s", buf[0] ? ", " : "", categories[c].words,
-				 B(bytes[c]));
-	return buf;
-}
-
-/* The cell of a member that is no text: of a list its number of rows, empty for an object. */
-static const char *value_cell(const struct text_column *c, const struct member *m, const char *at,
-			      char buf[CELL])
-{
-	switch (m->type) {
-	case MEMBER_SIGNED:
-	case MEMBER_WALL:
-		snprintf(buf, CELL, "%" PRId64, *(const int64_t *)at);
-		return buf;
-	case MEMBER_DECIMAL:
-		snprintf(buf, CELL, "%.10g", *(const double *)at);
-		return buf;
-	case MEMBER_FLAG:
-		return *(const bool *)at ? "yes" : "no";
-	case MEMBER_LINE:
-		snprintf(buf, CELL, "%u", *(const unsigned *)at);
-		return buf;
-	case MEMBER_CLASSES:
-		return classes_cell(*(const uint64_t *const *)at, buf);
-	case MEMBER_NUMBERS:
-	case MEMBER_FIGURES:
-	case MEMBER_WHOLE:
-	case MEMBER_FACTS:
-	case MEMBER_LIST:
-	case MEMBER_MAP:
-		return human_count(buf, *(const size_t *)at);
-	case MEMBER_PART:
-		return "";
-	default:
-		return number_cell(c, m->type, *(const uint64_t *)at, buf);
-	}
 }
 
 static bool has_cell(const struct printer *p, const struct text_column *c, const char *row)
@@ -143,7 +92,9 @@ static const char *cell_text(const struct printer *p, const struct text_column *
 	case MEMBER_CLASS:
 		return categories[*(const unsigned *)at].words;
 	default:
-		return value_cell(c, m, at, buf);
+		return m->type <= MEMBER_ADDRESS || m->type == MEMBER_CHANGE
+			       ? number_cell(c, m->type, *(const uint64_t *)at, buf)
+			       : ""; /* no command has a column of such a type */
 	}
 }
 
@@ -302,12 +253,11 @@ static size_t each_row(struct printer *p, const void *rows, size_t most,
 		       void (*look)(struct printer *p, const char *row))
 {
 	alignas(max_align_t) char row[ROW_MOST];
-	enum rows_next next;
 	size_t n = 0;
 
 	look(p, NULL);
-	for (size_t i = 0; (next = p->document->next(rows, i, row)) != ROWS_END; i++)
-		if (next == ROWS_ROW && (n++ < most || !most))
+	for (size_t i = 0; p->document->next(rows, &i, row);)
+		if (n++ < most || !most)
 			look(p, row);
 	return most && n > most ? n - most : 0;
 }

@@ -9,7 +9,6 @@ enum column_style {
 	COLUMN_SHARE,	  /* a number as its share of `all` */
 	COLUMN_CUT,	  /* a call site, cut at its end; other styles keep file and line */
 	COLUMN_END,	  /* a text, cut at its beginning if it does not fit into room */
-	COLUMN_PLACE,	  /* a call site without its function */
 	COLUMN_KEY,	  /* first column: a name that is never cut, if too wide on its own line */
 	COLUMN_WRAP,	  /* last column: a text on several lines below each other */
 	COLUMN_BELOW,	  /* a text on lines of its own after the row, indented by `gap` */
@@ -17,7 +16,8 @@ enum column_style {
 
 struct text_column {
 	const char *title;
-	unsigned member; /* AT_...; AT_..._owner is function, file and line in words */
+	unsigned member; /* AT_... of a text, words, a class or a number without a sign;
+			  * AT_..._owner is function, file and line in words */
 	unsigned gap;	 /* spaces in front */
 	int width;	 /* least width; below 0 = aligned left, else right */
 	size_t room;	 /* columns to which a call site is cut, 0 = not cut */

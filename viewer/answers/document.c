@@ -35,14 +35,16 @@ enum {
 	{ NULL, MEMBER_##type, offsetof(struct row_##table, name), 0, NULL },
 #define TABLE(table, meaning, ...)                                                         \
 	static const struct member members_of_##table[] = { __VA_ARGS__ };                 \
-	static enum rows_next next_##table(const void *rows, size_t i, void *row)          \
+	static bool next_##table(const void *rows, size_t *i, void *row)                   \
 	{                                                                                  \
 		const struct rows_##table *r = rows;                                       \
 		_Static_assert(sizeof(struct row_##table) <= ROW_MOST, "a larger ROW_MOST"); \
-		if (i >= r->count)                                                         \
-			return ROWS_END;                                                   \
-		memset(row, 0, sizeof(struct row_##table));                                \
-		return r->fill(r->ctx, i, row) ? ROWS_ROW : ROWS_SKIPPED;                  \
+		while (*i < r->count) {                                                    \
+			memset(row, 0, sizeof(struct row_##table));                        \
+			if (r->fill(r->ctx, (*i)++, row))                                  \
+				return true;                                               \
+		}                                                                          \
+		return false;                                                              \
 	}                                                                                  \
 	const struct document document_##table = {                                         \
 		#table, members_of_##table,                                                \
@@ -59,12 +61,10 @@ static void write_row(struct emit *out, const struct document *d, const char *ro
 static void write_rows(struct emit *out, const struct member *m, const void *rows)
 {
 	alignas(max_align_t) char row[ROW_MOST];
-	enum rows_next next;
 
 	emit_array(out, m->name);
-	for (size_t i = 0; (next = m->part->next(rows, i, row)) != ROWS_END; i++)
-		if (next == ROWS_ROW)
-			document_write(out, NULL, m->part, row);
+	for (size_t i = 0; m->part->next(rows, &i, row);)
+		document_write(out, NULL, m->part, row);
 	emit_end(out);
 }
 
@@ -74,12 +74,9 @@ static void write_map(struct emit *out, const struct member *m, const void *rows
 	alignas(max_align_t) char row[ROW_MOST];
 	const struct member *key = m->part->members;
 	const char *name;
-	enum rows_next next;
 
 	emit_object(out, m->name);
-	for (size_t i = 0; (next = m->part->next(rows, i, row)) != ROWS_END; i++) {
-		if (next != ROWS_ROW)
-			continue;
+	for (size_t i = 0; m->part->next(rows, &i, row);) {
 		memcpy(&name, row + key->offset, sizeof(name));
 		emit_object(out, name);
 		write_row(out, m->part, row, 1);
@@ -210,16 +207,6 @@ void document_write(struct emit *out, const char *key, const struct document *d,
 	emit_object(out, key);
 	write_row(out, d, row, 0);
 	emit_end(out);
-}
-
-void document_rest(struct emit *out, const struct document *d, const void *row, const char *from)
-{
-	size_t first = 0;
-
-	while (first < d->count && strcmp(d->members[first].name, from))
-		first++;
-	if (emit_json(out))
-		write_row(out, d, row, first);
 }
 
 /* ---- text ---- */

@@ -110,25 +110,19 @@ struct member {
 	const struct document *part;
 };
 
-enum rows_next { ROWS_END, ROWS_ROW, ROWS_SKIPPED };
-
 struct document {
 	const char *name;
 	const struct member *members;
 	size_t count;
-	/* Makes the ith row of a struct rows_NAME, in ROW_MOST bytes aligned for any type. */
-	enum rows_next (*next)(const void *rows, size_t i, void *row);
+	/* Makes the next row of a struct rows_NAME from the *i-th on, in ROW_MOST bytes aligned for
+	 * any type, and counts on; false: there is none. */
+	bool (*next)(const void *rows, size_t *i, void *row);
 };
 
 /* JSON only, nothing in text. */
 #define emit_document(out, table, row) \
 	document_write(out, NULL, &document_##table, 1 ? (row) : (const struct row_##table *)NULL)
 
-/* JSON only: adds the members from `from` on to the open object. */
-#define emit_rest(out, table, row, from) \
-	document_rest(out, &document_##table, 1 ? (row) : (const struct row_##table *)NULL, from)
-
-void document_rest(struct emit *out, const struct document *d, const void *row, const char *from);
 void document_write(struct emit *out, const char *key, const struct document *d, const void *row);
 
 /* Text only: a line "name  value" for each member from `first` (NULL = all from the beginning) to

@@ -104,8 +104,8 @@ static void sort_moment(struct sorting *s, uint64_t seq)
 	s->moment = (struct moment){ .device = s->timeline->device, .seq = seq, .framework = true };
 	model_take(&s->timeline->model, &s->moment);
 	room_pieces(&s->timeline->model, &s->moment, add_pool_of_graphs, s);
-	for (size_t i = 0; i < s->moment.count; i++)
-		add_block(s, &s->moment.blocks[i]);
+	FOR_BLOCKS (b, &s->moment)
+		add_block(s, b);
 	add_rest(s);
 	holders_sort(&s->lines);
 	free(s->graphs);
@@ -161,11 +161,11 @@ static struct kept find_kept(struct timeline *t, const struct moment *pass)
 {
 	struct kept k = { .first = UINT64_MAX, .died = t->model.last_seq + 1 };
 
-	for (size_t i = 0; i < pass->count; i++) {
-		enum engine_part part = part_of(t, &pass->blocks[i], false);
+	FOR_BLOCKS (b, pass) {
+		enum engine_part part = part_of(t, b, false);
 
 		if (part == ENGINE_kv_cache || part == ENGINE_weights)
-			look_at_kept(&k, &t->model, &pass->blocks[i], part);
+			look_at_kept(&k, &t->model, b, part);
 	}
 	return k;
 }
@@ -176,9 +176,9 @@ static uint64_t highest_pass(const struct timeline *t, const struct sorting *the
 	const struct span *most =
 		GREATEST_OF(x, t->model.spans.items, t->model.spans.count,
 			    x->extent.peak_seq < first && span_is_forward(x), x->extent.peak);
-	uint64_t stays = SUM_OF(
-		b, then->moment.blocks, then->moment.count,
-		b->seq < first && part_of(then->timeline, b, false) != ENGINE_work ? b->size : 0);
+	uint64_t stays =
+		BYTES_OF(b, &then->moment,
+			 b->seq < first && part_of(then->timeline, b, false) != ENGINE_work);
 
 	return most ? arithmetic_beyond(most->extent.peak, stays) : 0;
 }
@@ -212,11 +212,11 @@ static void find_owners(struct engine *e, const struct holders *lines)
 /* Takes the peak of the last pass, because a model might be converted before the first one. */
 static void take_last_pass(struct timeline *t, struct moment *mo)
 {
-	size_t last = steps_number(&t->steps);
+	const struct extent *last = &t->steps.items[steps_number(&t->steps)].extent;
 
 	*mo = (struct moment){ .device = t->device,
-			       .seq = t->steps.items[last].extent.peak_seq,
-			       .time_ns = t->steps.items[last].extent.peak_ns,
+			       .seq = last->peak_seq,
+			       .time_ns = last->peak_ns,
 			       .framework = true };
 	model_take(&t->model, mo);
 }

@@ -6,13 +6,22 @@
 
 /* The tree of a flame graph: its nodes, their bytes and their order. */
 
-static uint32_t new_node(struct flame *f, uint32_t parent, const struct flame_node *like,
-			 size_t len)
+#define NAME 512
+
+/* A frame on the way to a node. */
+struct path_frame {
+	char name[NAME];
+	enum flame_kind kind;
+	const char *file; /* "" without places */
+	unsigned line;
+};
+
+static uint32_t new_node(struct flame *f, uint32_t parent, const struct path_frame *like)
 {
 	uint32_t id = (uint32_t)f->count;
 	struct flame_node *n = need_item(f->nodes, f->count, f->room);
 
-	*n = (struct flame_node){ .name = need_copy(like->name, len),
+	*n = (struct flame_node){ .name = need_copy(like->name, strlen(like->name)),
 				  .file = like->file,
 				  .line = like->line,
 				  .kind = like->kind,
@@ -24,18 +33,17 @@ static uint32_t new_node(struct flame *f, uint32_t parent, const struct flame_no
 	return id;
 }
 
-/* Finds or makes a child and returns its index. The name ends after len bytes. */
-static uint32_t flame_child(struct flame *f, uint32_t parent, const struct flame_node *like,
-			    size_t len)
+/* Finds or makes a child and returns its index. */
+static uint32_t flame_child(struct flame *f, uint32_t parent, const struct path_frame *like)
 {
 	for (uint32_t i = f->nodes[parent].first; i; i = f->nodes[i].next) {
 		const struct flame_node *n = &f->nodes[i];
 
-		if (n->kind == like->kind && n->line == like->line && strlen(n->name) == len &&
-		    !memcmp(n->name, like->name, len) && !strcmp(n->file, like->file))
+		if (n->kind == like->kind && n->line == like->line &&
+		    !strcmp(n->name, like->name) && !strcmp(n->file, like->file))
 			return i;
 	}
-	return new_node(f, parent, like, len);
+	return new_node(f, parent, like);
 }
 
 static void flame_count(struct flame *f, uint32_t at, const struct block *b)
@@ -78,39 +86,25 @@ void flame_free(struct flame *f)
 	*f = (struct flame){ 0 };
 }
 
-#define NAME 512
-
 /* The frames of one stack, outermost first. */
 struct path {
-	struct path_frame {
-		char name[NAME];
-		enum flame_kind kind;
-		const char *file; /* "" without places */
-		unsigned line;
-	} * frames;
+	struct path_frame *frames;
 	size_t count, room;
 };
 
-static char *new_frame(struct path *p, enum flame_kind kind)
+static char *new_frame(struct path *p, enum flame_kind kind, const char *file, unsigned line)
 {
 	struct path_frame *f = need_item(p->frames, p->count, p->room);
 
 	f->kind = kind;
-	f->file = "";
-	f->line = 0;
+	f->file = file;
+	f->line = line;
 	return f->name;
 }
 
-#define push_frame(p, kind, ...) text_put(new_frame((p), (kind)), NAME, __VA_ARGS__)
-
-static uint32_t child_of_frame(struct flame *f, uint32_t parent, const struct path_frame *one)
-{
-	const struct flame_node like = {
-		.name = (char *)one->name, .file = one->file, .line = one->line, .kind = one->kind
-	};
-
-	return flame_child(f, parent, &like, strlen(one->name));
-}
+#define push_placed(p, kind, file, line, ...) \
+	text_put(new_frame((p), (kind), (file), (line)), NAME, __VA_ARGS__)
+#define push_frame(p, kind, ...) push_placed(p, kind, "", 0, __VA_ARGS__)
 
 static void add_node(struct flame *f, const struct path *p, const struct flame_how *how,
 		     const struct block *b)
@@ -120,10 +114,10 @@ static void add_node(struct flame *f, const struct path *p, const struct flame_h
 
 	if (how->classes) {
 		text_put(class.name, NAME, "%s", categories[b->category].words);
-		at = child_of_frame(f, at, &class);
+		at = flame_child(f, at, &class);
 	}
 	for (size_t i = 0; i < p->count; i++)
-		at = child_of_frame(f, at, &p->frames[how->inverted ? p->count - 1 - i : i]);
+		at = flame_child(f, at, &p->frames[how->inverted ? p->count - 1 - i : i]);
 	flame_count(f, at, b);
 }
 
@@ -173,8 +167,8 @@ static void read_modules(struct path *p, const struct stacks *s, bool places)
 	for (size_t i = 0; i < count; i++) {
 		struct defs_text class = owners_module_class(forward[i]);
 
-		push_frame(p, FLAME_MODULE, "%.*s", (int)class.len, class.s);
-		p->frames[i].file = places ? forward[i]->file : "";
+		push_placed(p, FLAME_MODULE, places ? forward[i]->file : "", 0, "%.*s",
+			    (int)class.len, class.s);
 	}
 	if (!count && !places)
 		push_frame(p, FLAME_MODULE, "(outside of modules)");
@@ -182,14 +176,11 @@ static void read_modules(struct path *p, const struct stacks *s, bool places)
 		return;
 	last = forward[count - 1];
 	line = last->line ? last->line : 1;
-	if (!places) {
+	if (places)
+		push_placed(p, FLAME_PYTHON, last->file, line, "%s", last->function);
+	else
 		push_frame(p, FLAME_PYTHON, "%s (%s:%u)", last->function, owners_base(last->file),
 			   line);
-		return;
-	}
-	push_frame(p, FLAME_PYTHON, "%s", last->function);
-	p->frames[count].file = last->file;
-	p->frames[count].line = line;
 }
 
 void flame_build(struct flame *f, const struct snapshot *s, struct owners *owners,
@@ -198,8 +189,8 @@ void flame_build(struct flame *f, const struct snapshot *s, struct owners *owner
 	struct path p = { 0 };
 
 	*f = (struct flame){ 0 };
-	new_node(f, 0, &(struct flame_node){ .name = "all", .file = "", .kind = FLAME_ALL }, 3);
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+	new_node(f, 0, &(struct path_frame){ .name = "all", .file = "", .kind = FLAME_ALL });
+	FOR_BLOCKS (b, &s->moment) {
 		if (how->category >= 0 && b->category != how->category)
 			continue;
 		if (how->modules) {

@@ -73,7 +73,7 @@ struct holders holders_of_blocks(const struct moment *mo, struct owners *owners,
 {
 	struct holders all = { 0 };
 
-	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+	FOR_BLOCKS (b, mo)
 		holders_add(&all, by_class ? b->category : 0, owners_find(owners, b), b->size);
 	holders_sort(&all);
 	return all;

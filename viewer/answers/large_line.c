@@ -61,18 +61,17 @@ static bool is_outside(const char *statement, const char *mark)
 
 /* "": known_only, and it is no operation of the table. */
 static const char *change_of(struct timeline *t, const struct large_line *l, const char *statement,
-			     size_t blocks, bool known_only)
+			     size_t blocks)
 {
-	bool saved = l->saved;
 	char op[32] = "";
 
-	if (blocks >= MANY_RESULTS && !known_only)
+	if (blocks >= MANY_RESULTS && !l->known_only)
 		return "many of its results are there at once: keep fewer of them or, where "
 		       "autograd keeps them for backward, compute them again "
 		       "(torch.utils.checkpoint), or, if no backward pass follows, call the model "
 		       "under torch.no_grad()";
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if ((!saved || operations[i].when == ANYWAY) &&
+		if ((!l->saved || operations[i].when == ANYWAY) &&
 		    is_outside(statement, operations[i].mark))
 			return operations[i].change;
 	if (l->stack)
@@ -83,23 +82,14 @@ static const char *change_of(struct timeline *t, const struct large_line *l, con
 		       "are of one row (a weight by kind), one product for each row does; or "
 		       "compute some at a time, each part under torch.utils.checkpoint if "
 		       "autograd keeps it";
-	if (known_only)
+	if (l->known_only)
 		return "";
-	if (saved)
+	if (l->saved)
 		return "autograd keeps it for backward: compute only the rows that are read, or "
 		       "some at a time (samples, positions, pairs, edges), each part under "
 		       "torch.utils.checkpoint, or with an operator that needs less";
 	return "compute only the rows that are read, or some at a time (samples, positions, pairs, "
 	       "edges), or free what is not read any more";
-}
-
-static void statement_of(struct timeline *t, const struct owner *o, char *buf, size_t room)
-{
-	const struct defs_source *s = defs_source(&t->recording->defs, o->file, o->line);
-
-	buf[0] = 0;
-	if (s)
-		snprintf(buf, room, "%.*s", (int)s->text.len, s->text.s);
 }
 
 /* Its frame was noted in an earlier call: then the stack made as large a block. */
@@ -136,32 +126,37 @@ static void place_words(struct timeline *t, const struct large_line *l, const ch
 		 shapes);
 }
 
+/* Puts the line's place into words and returns the change; call: the line calls a model. */
+static const char *describe(struct timeline *t, const struct large_line *l, bool call,
+			    char place[LARGE_LINE_TEXT])
+{
+	const struct defs_source *s =
+		defs_source(&t->recording->defs, l->owner.file, l->owner.line);
+	char statement[512] = "";
+
+	if (s)
+		snprintf(statement, sizeof(statement), "%.*s", (int)s->text.len, s->text.s);
+	place_words(t, l, statement, place);
+	return change_of(t, l, call ? "" : statement, call ? 0 : l->blocks);
+}
+
 void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct large_line *l)
 {
-	const struct owner *o = &l->owner;
-	char statement[512], place[LARGE_LINE_TEXT];
-	const char *change;
+	char place[LARGE_LINE_TEXT];
+	const char *change = l->owner.file[0] && l->owner.line ? describe(t, l, false, place) : "";
 
 	text[0] = 0;
-	if (!o->file[0] || !o->line)
-		return;
-	statement_of(t, o, statement, sizeof(statement));
-	change = change_of(t, l, statement, l->blocks, l->known_only);
-	place_words(t, l, statement, place);
 	if (change[0])
 		text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place, change);
 }
 
 static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call)
 {
-	char statement[512], place[LARGE_LINE_TEXT];
+	char place[LARGE_LINE_TEXT];
 
-	statement_of(t, &l->owner, statement, sizeof(statement));
-	place_words(t, l, statement, place);
+	text_put(l->change, sizeof(l->change), "%s", describe(t, l, call, place));
 	text_put(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s.", B(l->bytes),
 		 PERCENT(l->bytes, all), call ? "call" : "line", place);
-	text_put(l->change, sizeof(l->change), "%s",
-		 change_of(t, l, call ? "" : statement, call ? 0 : l->blocks, false));
 }
 
 /* True for results of a pass. In imports also for blocks of unknown class: a snapshot of PyTorch
@@ -186,10 +181,8 @@ void large_line_of(struct large_line *l, struct timeline *t, const struct snapsh
 	uint64_t saved = 0;
 
 	*l = (struct large_line){ .owner = *owner };
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
-		const struct owner o = owners_find(&t->owners, b);
-
-		if (!is_result(t, b) || !owners_same(&o, owner))
+	FOR_BLOCKS (b, &s->moment) {
+		if (!is_result(t, b) || !owners_made(&t->owners, b, owner))
 			continue;
 		l->blocks++;
 		l->bytes += b->size;
@@ -210,7 +203,7 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 	struct holders lines = { .count = 0 };
 	uint64_t all = 0, known = 0;
 
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+	FOR_BLOCKS (b, &s->moment) {
 		all += b->size;
 		known += b->stack || b->category != CATEGORY_unknown ? b->size : 0;
 		if (is_result(t, b))

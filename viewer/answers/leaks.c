@@ -18,14 +18,17 @@ struct group {
 	bool goes;	 /* an old block died since the second last sample */
 };
 
+struct line {
+	struct owner owner;
+	struct group groups[CATEGORIES];
+};
+
 struct search {
 	struct owners *owners;
 	struct model *model;
-	struct map owner_ids; /* stack and backward node -> index in found */
-	struct owner *found;
-	size_t found_count, found_room;
-	struct group (*groups)[CATEGORIES]; /* of each owner, by class */
-	size_t group_count, group_room;
+	struct line *lines;
+	size_t count, room;
+	struct map line_ids; /* stack and backward node -> index in lines */
 
 	uint64_t seqs[SAMPLES + 1]; /* the events after which samples are taken */
 	size_t steps[SAMPLES + 1];
@@ -86,28 +89,27 @@ static void choose_steps_to_compare(struct search *s, const struct timeline *t)
 	}
 }
 
-static size_t owner_of(struct search *s, uint32_t life)
+static size_t line_of(struct search *s, uint32_t life)
 {
 	struct owner o;
 	struct block b;
 
 	model_block(s->model, life, &b);
 	o = owners_find(s->owners, &b);
-	for (size_t i = 0; i < s->found_count; i++)
-		if (owners_same(&s->found[i], &o))
+	for (size_t i = 0; i < s->count; i++)
+		if (owners_same(&s->lines[i].owner, &o))
 			return i;
-	memset(need_item(s->groups, s->group_count, s->group_room), 0, sizeof(*s->groups));
-	*need_item(s->found, s->found_count, s->found_room) = o;
-	return s->found_count - 1;
+	*need_item(s->lines, s->count, s->room) = (struct line){ .owner = o };
+	return s->count - 1;
 }
 
 static struct group *group_of(struct search *s, uint32_t life, const struct lived *x,
 			      unsigned category)
 {
 	uint64_t key = (uint64_t)x->stack << 32 | (x->born->memory ? 0 : x->name);
-	uint32_t owner = map_known(&s->owner_ids, key, owner_of(s, life));
+	uint32_t line = map_known(&s->line_ids, key, line_of(s, life));
 
-	return &s->groups[owner][category];
+	return &s->lines[line].groups[category];
 }
 
 /* The first sample after that event. */
@@ -133,8 +135,8 @@ static void count_birth(const struct search *s, struct group *g, const struct se
 static void take_samples(struct search *s, uint64_t seq)
 {
 	for (; s->taken <= s->samples && s->seqs[s->taken] < seq; s->taken++)
-		for (size_t i = 0; i < s->group_count * CATEGORIES; i++) {
-			struct group *g = &s->groups[i / CATEGORIES][i % CATEGORIES];
+		for (size_t i = 0; i < s->count * CATEGORIES; i++) {
+			struct group *g = &s->lines[i / CATEGORIES].groups[i % CATEGORIES];
 
 			g->at[s->taken] = g->bytes;
 			if (s->taken != s->samples)
@@ -242,18 +244,18 @@ static uint64_t per_step(const struct search *s, const struct group *g)
  * in every step, because they can come late for other reasons. */
 static void collect_steps(struct leaks *out, const struct search *s)
 {
-	bool models = false;
+	bool models =
+		ANY_OF(x, s->lines, s->count, grows_at_times(s, &x->groups[CATEGORY_parameters]));
 
-	for (size_t i = CATEGORY_parameters; i < s->found_count * CATEGORIES; i += CATEGORIES)
-		models |= grows_at_times(s, &s->groups[i / CATEGORIES][CATEGORY_parameters]);
-	for (size_t i = 0; i < s->found_count * CATEGORIES; i++) {
-		const struct group *g = &s->groups[i / CATEGORIES][i % CATEGORIES];
+	for (size_t i = 0; i < s->count * CATEGORIES; i++) {
+		const struct line *line = &s->lines[i / CATEGORIES];
+		const struct group *g = &line->groups[i % CATEGORIES];
 
 		if (!grows(s, g) && ((g->of_weights && !models) || !grows_at_times(s, g)))
 			continue;
 		*need_item(out->items, out->count, out->room) =
 			(struct leak){ .category = (enum category)(i % CATEGORIES),
-				       .owner = s->found[i / CATEGORIES],
+				       .owner = line->owner,
 				       .bytes_per_step = per_step(s, g) };
 	}
 }
@@ -304,7 +306,7 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 	struct snapshot shot;
 
 	snapshot_take(&shot, t, s->seqs[s->samples]);
-	FOR_EACH (const struct block, b, shot.moment.blocks, shot.moment.count) {
+	FOR_BLOCKS (b, &shot.moment) {
 		struct owner o = owners_find(s->owners, b);
 		struct leak *leak = leaks_at(out, 1u << b->category, &o);
 
@@ -353,9 +355,8 @@ void leaks_find(struct leaks *out, struct timeline *t)
 		out->to_step = s.steps[s.samples];
 		compare_growth(out, &s, t);
 	}
-	map_free(&s.owner_ids);
-	free(s.found);
-	free(s.groups);
+	map_free(&s.line_ids);
+	free(s.lines);
 }
 
 void leaks_free(struct leaks *l)

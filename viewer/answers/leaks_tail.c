@@ -34,7 +34,7 @@ bool leaks_tail_words(struct timeline *t, char *text, size_t room)
 	if (!at)
 		return false;
 	snapshot_take(&shot, t, at - 1);
-	FOR_EACH (const struct block, b, shot.moment.blocks, shot.moment.count) {
+	FOR_BLOCKS (b, &shot.moment) {
 		if (b->seq <= end || !category_in(b->category, OF_ONE_PASS))
 			continue;
 		all += b->size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "parts.h"
 
+#include "../../format/record.h"
 #include "../base/human.h"
 #include "../moments/timeline.h"
 #include "../moments/moments.h"
@@ -109,9 +110,27 @@ size_t classes_by_bytes(const uint64_t bytes[CATEGORIES], unsigned order[CATEGOR
 	return n;
 }
 
-void emit_figure(struct emit *out, int width, const char *what, uint64_t bytes, const char *note)
+struct owner asking_line(struct owners *owners, const struct gmt_event *e)
 {
-	emit_line(out, "  %-*s%10s  %s", width, what, B(bytes), note);
+	const struct block b = { .stack = e->stack,
+				 .seq = e->seq,
+				 .name = e->kind == GMT_BLOCK_ALLOC ? e->name : 0,
+				 .memory = e->kind == GMT_BLOCK_ALLOC ? 0 : GMT_MEM_DEVICE };
+
+	return owners_find(owners, &b);
+}
+
+void emit_figure(struct emit *out, int width, const char *what, uint64_t bytes, const char *note,
+		 ...)
+{
+	char text[OWNER_WORDS + 64] = "";
+	va_list args;
+
+	va_start(args, note);
+	if (note)
+		vsnprintf(text, sizeof(text), note, args);
+	va_end(args);
+	emit_line(out, "  %-*s%10s  %s", width, what, B(bytes), text);
 }
 
 const char *peak_title(const struct peak_words *p, char *buf, size_t room)

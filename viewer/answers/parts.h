@@ -11,8 +11,12 @@
 /* The classes with any bytes, the largest first; returns how many. */
 size_t classes_by_bytes(const uint64_t bytes[CATEGORIES], unsigned order[CATEGORIES]);
 
-/* Text: "  what    1.5 GiB  note". */
-void emit_figure(struct emit *out, int width, const char *what, uint64_t bytes, const char *note);
+/* The line behind an event that allocated. */
+struct owner asking_line(struct owners *owners, const struct gmt_event *e);
+
+/* Text: "  what    1.5 GiB  note"; the note is a format, NULL = none. */
+void emit_figure(struct emit *out, int width, const char *what, uint64_t bytes, const char *note,
+		 ...) __attribute__((format(printf, 5, 6)));
 
 /* Text: "Device 0: peak 1.5 GiB of 80 GiB at 1.83 s", and its phase and line. */
 struct peak_words {

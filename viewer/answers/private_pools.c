@@ -132,7 +132,7 @@ void private_pools_print(const struct pool_sums *sums, const struct room *room, 
 	char note[POOL_NOTE];
 
 	FOR_EACH (const struct pool_sum, sum, sums->items, sums->count)
-		emit_figure(out, width, pool_kinds[sum->kind].label, sum->bytes - sum->used,
+		emit_figure(out, width, pool_kinds[sum->kind].label, sum->bytes - sum->used, "%s",
 			    pool_note(sum, note, sizeof(note)));
 	if (room->waiting)
 		emit_figure(out, width, WAITING, room->waiting, WAITING_NOTE);

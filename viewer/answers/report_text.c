@@ -42,7 +42,7 @@ static const struct arena *arena_of(struct report *r, const struct block *b)
 static void report_arena(struct report *r, const struct moment *mo, struct emit *out)
 {
 	uint64_t total = r->timeline.model.devices[mo->device].total_bytes;
-	const struct block *most = GREATEST_OF(b, mo->blocks, mo->count, true, b->size);
+	const struct block *most = LARGEST_OF(b, mo, true);
 	const struct arena *arena;
 
 	if (mo->framework || !most || !total || most->size < total / 2)
@@ -63,17 +63,15 @@ static void most_line(struct report *r, const struct moment *mo, const struct po
 {
 	const struct model *m = &r->timeline.model;
 	const struct peak *p = &m->devices[mo->device].reserved.peak;
-	char when[MOMENTS_WHEN], who[OWNER_WORDS], note[OWNER_WORDS + 60];
+	char when[MOMENTS_WHEN], who[OWNER_WORDS];
 
 	if (p->bytes <= mo->reserved + mo->reserved / 10)
 		return;
 	moments_when(m, p->event.seq, p->event.time_ns, when, sizeof(when));
-	emit_figure(out, FIGURE, "reserved at most", p->bytes, when + 1);
-	FOR_EACH (const struct pool_sum, s, pools->items, pools->count) {
-		snprintf(note, sizeof(note), "of %s, %s", pool_kinds[s->kind].text,
-			 owner_words(&s->owner, who, sizeof(who), 20));
-		emit_figure(out, FIGURE, "  in private pools", s->bytes, note);
-	}
+	emit_figure(out, FIGURE, "reserved at most", p->bytes, "%s", when + 1);
+	FOR_EACH (const struct pool_sum, s, pools->items, pools->count)
+		emit_figure(out, FIGURE, "  in private pools", s->bytes, "of %s, %s",
+			    pool_kinds[s->kind].text, owner_words(&s->owner, who, sizeof(who), 20));
 }
 
 /* Prints the memory of the framework's cache outside of blocks. */
@@ -84,21 +82,18 @@ static void report_cache(struct report *r, const struct moment *mo, const struct
 	const struct model_device *d = &m->devices[mo->device];
 	struct room room = room_at(m, mo, NULL);
 	struct pool_sums pools = private_pools(m, mo, &r->timeline.owners);
-	char b[HUMAN_MAX], note[128];
 
 	if (!mo->framework || !d->self_reported)
 		return;
-	if (d->asleep_most) {
-		snprintf(note, sizeof(note), "allocated without physical memory, %s at most",
-			 B(d->asleep_most));
-		emit_figure(out, FIGURE, "asleep", mo->asleep, note);
-	}
-	human_bytes(b, mo->reserved);
+	if (d->asleep_most)
+		emit_figure(out, FIGURE, "asleep", mo->asleep,
+			    "allocated without physical memory, %s at most", B(d->asleep_most));
 	if (room.hole)
-		snprintf(note, sizeof(note), "largest hole %s (reserved %s)", B(room.hole), b);
+		emit_figure(out, FIGURE, "cached, not in use", room.cached,
+			    "largest hole %s (reserved %s)", B(room.hole), B(mo->reserved));
 	else
-		snprintf(note, sizeof(note), "reserved %s", b);
-	emit_figure(out, FIGURE, "cached, not in use", room.cached, note);
+		emit_figure(out, FIGURE, "cached, not in use", room.cached, "reserved %s",
+			    B(mo->reserved));
 	private_pools_print(&pools, &room, FIGURE, out);
 	most_line(r, mo, most, out);
 	if (d->retries)
@@ -163,13 +158,9 @@ static void holders_table(struct report *r, const struct moment *mo, struct emit
 /* Requested sizes are known for blocks with tags, and for all blocks of a snapshot. */
 static void rounding_line(const struct report *r, const struct moment *mo, struct emit *out)
 {
-	char key[48], note[96] = "over the requested sizes";
-	uint64_t bytes, blocks = 0;
-	struct defs_text fact;
-
-	snprintf(key, sizeof(key), "device.%d.rounding_at_peak", mo->device);
-	fact = defs_meta(&r->timeline.recording->defs, key);
-	bytes = strtoull(fact.s, NULL, 10);
+	struct defs_text fact =
+		device_fact(&r->timeline.recording->defs, mo->device, "rounding_at_peak");
+	uint64_t bytes = strtoull(fact.s, NULL, 10), blocks = 0;
 	for (size_t i = 0; i < mo->count && !fact.len; i++) {
 		const struct block *b = &mo->blocks[i];
 		uint64_t storage = model_storage(&r->timeline.model, b);
@@ -179,11 +170,11 @@ static void rounding_line(const struct report *r, const struct moment *mo, struc
 		bytes += b->size - storage;
 		blocks++;
 	}
-	if (!fact.len)
-		snprintf(note, sizeof(note), "at least, over the tensors of %s",
-			 MANY(blocks, "block"));
 	if (bytes >= mo->bytes / 1000 && bytes >= ROUNDING_LEAST)
-		emit_figure(out, FIGURE, "lost to rounding", bytes, note);
+		emit_figure(out, FIGURE, "lost to rounding", bytes, "%s%s",
+			    fact.len ? "over the requested sizes"
+				     : "at least, over the tensors of ",
+			    fact.len ? "" : MANY(blocks, "block"));
 }
 
 static void library_lines(struct report *r, const struct moment *mo, struct emit *out)
@@ -208,9 +199,9 @@ static void library_lines(struct report *r, const struct moment *mo, struct emit
 		emit_figure(out, FIGURE, "context and free pool", mo->context,
 			    "CUDA's own, and what the driver's pool keeps");
 	else if (mo->context)
-		emit_figure(out, FIGURE, "context and modules", mo->context,
-			    managed ? "in use, with managed memory that is there"
-				    : "in use, but not by recorded allocations");
+		emit_figure(out, FIGURE, "context and modules", mo->context, "in use, %s",
+			    managed ? "with managed memory that is there"
+				    : "but not by recorded allocations");
 	if (mo->host >= HOST_LEAST)
 		emit_figure(out, FIGURE, "pinned host memory", mo->host, "not on the device");
 }
@@ -233,7 +224,7 @@ static void used_up_lines(const struct used_up *u, const struct moment *mo, stru
 
 		snprintf(what, sizeof(what), "  %s",
 			 owner_words_within(&h->owner, who, sizeof(who), FIGURE - 3));
-		emit_figure(out, FIGURE, what, h->bytes, categories[h->category].words);
+		emit_figure(out, FIGURE, what, h->bytes, "%s", categories[h->category].words);
 	}
 }
 
@@ -263,11 +254,7 @@ static void peak_lines(struct report *r, const struct moment *mo, struct emit *o
 		&r->timeline.model, mo->device,	      p->bytes, d->total_bytes,
 		p->event.seq,	    p->event.time_ns, NULL
 	};
-	struct block last = { .stack = p->event.stack,
-			      .name = p->event.kind == GMT_BLOCK_ALLOC ? p->event.name : 0,
-			      .memory = p->event.kind == GMT_BLOCK_ALLOC ? 0 : GMT_MEM_DEVICE,
-			      .seq = p->event.seq };
-	struct owner owner = owners_find(&r->timeline.owners, &last);
+	struct owner owner = asking_line(&r->timeline.owners, &p->event);
 
 	if (!early)
 		at = when(r, p);
@@ -302,7 +289,7 @@ static void device_part(struct report *r, size_t i, struct emit *out)
 	rounding_line(r, mo, out);
 	library_lines(r, mo, out);
 	if (!moments_state_only(&r->timeline.model))
-		emit_figure(out, FIGURE, "allocated at the end", model_curve(d)->now, "");
+		emit_figure(out, FIGURE, "allocated at the end", model_curve(d)->now, NULL);
 	if (model_ooms(d))
 		emit_title(out, "  Out of memory %" PRIu64 " time%s, %s%s", model_ooms(d),
 			   model_ooms(d) == 1 ? "" : "s",
@@ -350,7 +337,7 @@ static void next_lines(const struct report *r, struct emit *out)
 		emit_line(out, "            gpumemtrace oom %s", path);
 	emit_line(out, "            gpumemtrace live %s --at peak", path);
 	shot = GREATEST_OF(x, r->shots, r->count, true, x->moment.bytes); /* where `why` looks */
-	largest = GREATEST_OF(b, shot->moment.blocks, shot->moment.count, true, b->size);
+	largest = LARGEST_OF(b, &shot->moment, true);
 	if (largest)
 		emit_line(out, "            gpumemtrace why %s 0x%" PRIx64, path, largest->addr);
 }

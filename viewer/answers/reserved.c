@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reserved.h"
 
-#include "../../format/record.h"
 #include "../base/human.h"
 #include "../recording/owner_words.h"
 #include "leaks.h"
-
-static struct owner asking_line(struct timeline *t, const struct gmt_event *e)
-{
-	const struct block b = { .stack = e->stack,
-				 .seq = e->seq,
-				 .name = e->kind == GMT_BLOCK_ALLOC ? e->name : 0,
-				 .memory = e->kind == GMT_BLOCK_ALLOC ? 0 : GMT_MEM_DEVICE };
-
-	return owners_find(&t->owners, &b);
-}
+#include "parts.h"
 
 static struct pool_sums pools_at(struct timeline *t, int device, uint64_t seq)
 {
@@ -41,7 +31,7 @@ void reserved_find(struct reserved_peak *out, struct timeline *t, int device)
 		return;
 	out->pools = pools_at(t, device, p->event.seq);
 	out->owner = out->pools.bytes >= p->bytes / 2 ? out->pools.items[0].owner
-						      : asking_line(t, &p->event);
+						      : asking_line(&t->owners, &p->event);
 }
 
 const char *reserved_words(const struct reserved_peak *p, char *buf, size_t room)

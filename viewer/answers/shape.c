@@ -7,7 +7,7 @@
 #define HEAD_LEAST 16
 #define HEAD_MOST  256
 
-static const char *const names[SHAPE_FIGURES] = {
+const char *const shape_names[SHAPE_FIGURES] = {
 	[SHAPE_PARAMETERS] = "parameters", [SHAPE_BYTES] = "bytes",
 	[SHAPE_SHARDS] = "shards",	   [SHAPE_LAYERS] = "layers",
 	[SHAPE_WIDTH] = "width",	   [SHAPE_HEADS] = "heads",
@@ -15,17 +15,7 @@ static const char *const names[SHAPE_FIGURES] = {
 	[SHAPE_SEQUENCE] = "sequence",	   [SHAPE_ACTIVATION_BYTES] = "activation_bytes",
 };
 
-const char *shape_name(enum shape_figure f)
-{
-	return names[f];
-}
-
-const char *shape_source(enum figure_source s)
-{
-	static const char *const words[] = { "unknown", "given", "inferred", "assumed" };
-
-	return words[s];
-}
+const char *const shape_sources[] = { "unknown", "given", "inferred", "assumed" };
 
 bool shape_has(const struct shape *s, enum shape_figure f)
 {
@@ -306,7 +296,7 @@ static void take_tensors(struct collect *c, const struct tensors *all)
 static void take_saved(struct collect *c, const struct snapshot *end, const struct step *step,
 		       const struct extent *forward)
 {
-	FOR_EACH (const struct block, b, end->moment.blocks, end->moment.count) {
+	FOR_BLOCKS (b, &end->moment) {
 		uint64_t saved;
 
 		if (b->seq < step->extent.first_seq)
@@ -343,7 +333,7 @@ static void match(struct shape *out, struct collect *c, const struct snapshot *r
 {
 	size_t i = 0;
 
-	FOR_EACH (const struct block, b, rest->moment.blocks, rest->moment.count) {
+	FOR_BLOCKS (b, &rest->moment) {
 		uint64_t sum;
 
 		if (b->category != CATEGORY_parameters)

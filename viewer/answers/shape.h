@@ -51,5 +51,5 @@ void shape_find(struct shape *out, const struct step *step, const struct extent 
 
 bool shape_has(const struct shape *s, enum shape_figure f);
 double shape_get(const struct shape *s, enum shape_figure f); /* 0 if unknown */
-const char *shape_name(enum shape_figure f);		      /* "layers" */
-const char *shape_source(enum figure_source s);		      /* "inferred" */
+extern const char *const shape_names[SHAPE_FIGURES];	      /* "layers" */
+extern const char *const shape_sources[]; /* by enum figure_source: "inferred" */

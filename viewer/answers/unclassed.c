@@ -20,7 +20,7 @@ static void find_sizes(struct unclassed *u, const struct snapshot *s)
 {
 	MAP_OF(struct unclassed_size) sizes = { .count = 0 };
 
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
+	FOR_BLOCKS (b, &s->moment)
 		if (is_unclassed(b)) {
 			struct unclassed_size *x = map_item(&sizes, b->size);
 
@@ -41,11 +41,9 @@ void unclassed_find(struct unclassed *u, const struct timeline *t, const struct 
 	*u = (struct unclassed){ 0 };
 	if (!defs_meta(&t->recording->defs, "source").len)
 		return;
-	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
-		u->bytes += is_unclassed(b) ? b->size : 0;
-		u->before +=
-			is_unclassed(b) && stacks && b->seq <= t->model.state_seq ? b->size : 0;
-	}
+	u->bytes = BYTES_OF(b, mo, is_unclassed(b));
+	if (stacks)
+		u->before = BYTES_OF(b, mo, is_unclassed(b) && b->seq <= t->model.state_seq);
 	find_sizes(u, s);
 }
 

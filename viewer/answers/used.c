@@ -118,7 +118,7 @@ static struct used_weights weights_at(const struct timeline *t, const struct mom
 {
 	struct used_weights w = USED_WEIGHTS;
 
-	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+	FOR_BLOCKS (b, mo)
 		if (b->category == CATEGORY_parameters && b->life)
 			used_weight(&w, t, mo->seq, b->life - 1);
 	return w;

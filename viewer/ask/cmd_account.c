@@ -37,7 +37,7 @@ static void figures_of(const struct shape *s, enum figure_source source, char *b
 
 		if (x->source != source || (f == SHAPE_SHARDS && x->value < 2))
 			continue;
-		text_add(buf, room, "%s%s", buf[0] ? ", " : "", shape_name(f));
+		text_add(buf, room, "%s%s", buf[0] ? ", " : "", shape_names[f]);
 		if (source != FIGURE_UNKNOWN)
 			text_add(buf, room, " %s", N(x->value + 0.5));
 	}
@@ -55,7 +55,7 @@ static void shape_lines(struct emit *out, const struct shape *s)
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		figures_of(s, order[i], words, sizeof(words));
-		snprintf(head, sizeof(head), "  %-10s", shape_source(order[i]));
+		snprintf(head, sizeof(head), "  %-10s", shape_sources[order[i]]);
 		emit_paragraph(out, head, "            ", words);
 	}
 }
@@ -133,9 +133,9 @@ static bool figure_row(void *ctx, size_t f, struct row_account_figure *row)
 {
 	const struct shape *s = ctx;
 
-	*row = (struct row_account_figure){ .name = shape_name(f),
+	*row = (struct row_account_figure){ .name = shape_names[f],
 					    .value = shape_get(s, f),
-					    .source = shape_source(s->figures[f].source) };
+					    .source = shape_sources[s->figures[f].source] };
 	return shape_has(s, f);
 }
 

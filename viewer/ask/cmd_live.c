@@ -82,7 +82,7 @@ static void print_blocks(struct emit *out, const struct model *m, const struct l
 		emit_line(out, "In use were %s: the recording does not have the other blocks",
 			  B(row->bytes));
 	if (v->pools.count || v->room.waiting)
-		emit_figure(out, 22, "cached, not in use", v->room.cached, "");
+		emit_figure(out, 22, "cached, not in use", v->room.cached, NULL);
 	private_pools_print(&v->pools, &v->room, 22, out);
 	emit_top(out, live_block, &row->blocks, columns, top, "  ");
 }

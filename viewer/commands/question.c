@@ -237,22 +237,23 @@ static void free_cells(struct answer *a)
 	}
 }
 
-static enum rows_next next_cells(const void *rows, size_t i, void *row)
+static bool next_cells(const void *rows, size_t *i, void *row)
 {
 	struct answer *a = *(struct answer *const *)rows;
 	struct json cells = json_first(a->rows, NULL), cell;
 	size_t n = 0;
 
-	while (i-- && cells.s)
+	for (size_t k = 0; k < *i && cells.s; k++)
 		cells = json_next(a->rows, cells, NULL);
 	if (!cells.s)
-		return ROWS_END;
+		return false;
+	++*i;
 	free_cells(a);
 	for (cell = json_first(cells, NULL); cell.s && n < ANSWER_COLUMNS;
 	     cell = json_next(cells, cell, NULL))
 		a->cells[n++] = text_of(cell);
 	((struct row_cells *)row)->cells = (struct words){ n, cell_word, a };
-	return ROWS_ROW;
+	return true;
 }
 
 /* Columns as [title, gap, width], and rows of texts. */

@@ -172,6 +172,12 @@ struct moment {
 	size_t waiting_count;
 };
 
+/* The blocks of a moment: a loop over them, the bytes of those for which the condition is true, and
+ * the largest of those (NULL: there is none). */
+#define FOR_BLOCKS(b, mo)	     FOR_EACH (const struct block, b, (mo)->blocks, (mo)->count)
+#define BYTES_OF(b, mo, condition)   SUM_OF(b, (mo)->blocks, (mo)->count, (condition) ? b->size : 0)
+#define LARGEST_OF(b, mo, condition) GREATEST_OF(b, (mo)->blocks, (mo)->count, condition, b->size)
+
 /* True if its blocks are in a pool of the driver, of which the cached bytes are not known. */
 bool moment_is_pooled(const struct moment *mo);
 

@@ -245,6 +245,46 @@ void oom_find_calls(struct oom *o);	  /* fills calls, read_each */
 /* Fills since, batch_from, begin, passes. */
 void oom_find_since(struct oom *o);
 
+/* The block belongs to a pass, and a graph holds it. */
+static inline bool oom_is_in_graph(const struct block *b)
+{
+	return b->state & LIFE_SAVED && category_in(b->category, OF_ONE_PASS);
+}
+
+static inline bool oom_has_graphs(const struct oom *o)
+{
+	return ANY_OF(b, o->shot.moment.blocks, o->shot.moment.count, b->state & LIFE_SAVED);
+}
+
+/* The latest work that used a block of `shot`, 0 = none; and the event of a work. */
+static inline uint32_t oom_last_use(const struct oom *o, const struct block *b)
+{
+	return o->around[b - o->shot.moment.blocks].before;
+}
+
+static inline uint64_t oom_work_seq(const struct oom *o, uint32_t work)
+{
+	return uses_work(&o->timeline->model.uses, work)->seq;
+}
+
+/* Number of lives that began before the refusal; of n lives, the first of the latest. */
+static inline uint32_t oom_lives(const struct oom *o)
+{
+	return lives_born_by(&o->timeline->model.lives, o->refusal.event.seq);
+}
+
+static inline uint32_t oom_latest(uint32_t n)
+{
+	return n > OOM_LATEST ? n - OOM_LATEST : 0;
+}
+
+static inline void oom_hold(struct oom_held *h, const struct block *b)
+{
+	h->bytes += b->size;
+	if (b->size > h->largest.size)
+		h->largest = *b;
+}
+
 static inline bool oom_same_function(const struct owner *a, const struct owner *b)
 {
 	return a->file && a->file[0] && !strcmp(a->function, b->function) &&

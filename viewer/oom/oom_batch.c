@@ -14,10 +14,10 @@ void oom_find_copies(struct oom *o)
 	struct map halves = { 0 }, known = { 0 };
 	uint32_t *left;
 
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
+	FOR_BLOCKS (b, &s->moment)
 		if (b->category == CATEGORY_parameters)
 			++*map_put(&halves, (b->size / 2 + 511) / 512, NULL);
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+	FOR_BLOCKS (b, &s->moment) {
 		left = category_in(b->category, CLASSES_THAT(GROW_WITH_BATCH))
 			       ? map_get(&halves, b->size / 512)
 			       : NULL;
@@ -38,13 +38,12 @@ bool oom_only_forward(const struct oom *o)
 uint64_t oom_latest_backward(const struct oom *o)
 {
 	const struct spans *s = &o->timeline->model.spans;
-	uint64_t latest = 0;
+	const struct span *latest = GREATEST_OF(x, s->items, s->count,
+						x->phase == PHASE_BACKWARD &&
+							x->extent.first_seq < o->refusal.event.seq,
+						x->extent.first_seq);
 
-	for (size_t i = 0; i < s->count; i++)
-		if (s->items[i].phase == PHASE_BACKWARD &&
-		    s->items[i].extent.first_seq < o->refusal.event.seq)
-			latest = s->items[i].extent.first_seq;
-	return latest;
+	return latest ? latest->extent.first_seq : 0;
 }
 
 /* The block outlives forward passes: no graph saved it, and while it lived a backward pass began,
@@ -140,14 +139,10 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 
 uint64_t oom_first_inputs(const struct oom *o)
 {
-	const struct moment *mo = &o->shot.moment;
-	uint64_t bytes = 0;
-
-	FOR_EACH (const struct block, b, mo->blocks, o->since_step > 1 ? 0 : mo->count)
-		bytes += b->category == CATEGORY_inputs && !model_born(o->shot.model, b)->forwards
-				 ? b->size
-				 : 0;
-	return bytes;
+	if (o->since_step > 1)
+		return 0;
+	return BYTES_OF(b, &o->shot.moment,
+			b->category == CATEGORY_inputs && !model_born(o->shot.model, b)->forwards);
 }
 
 bool oom_is_room(const struct oom *o, const struct block *b)
@@ -174,7 +169,7 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 
 	if (!oom_only_forward(o) || o->wanted_stage != STAGE_OUTSIDE)
 		return 0;
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+	FOR_BLOCKS (b, &s->moment) {
 		if (!may_hold_results(o, b) || b->seq < o->evaluation ||
 		    !is_there_through_passes(o, b->life - 1) || !oom_is_room(o, b))
 			continue;
@@ -220,12 +215,11 @@ static bool is_beyond_forward(const struct oom *o)
 {
 	enum { TIMES = 4 };
 	const struct lives *l = &o->timeline->model.lives;
-	uint32_t n = lives_born_by(l, o->refusal.event.seq),
-		 i = n > OOM_LATEST ? n - OOM_LATEST : 0;
+	uint32_t n = oom_lives(o);
 
 	if (o->wanted_stage != STAGE_BACKWARD)
 		return false;
-	for (; i < n; i++) {
+	for (uint32_t i = oom_latest(n); i < n; i++) {
 		const struct lived x = lives_read(l, i);
 
 		if (!stage_is_backward(x.born->stage) && x.born->layer == LIFE_BLOCK &&
@@ -240,7 +234,7 @@ static bool is_beyond_forward(const struct oom *o)
 uint64_t oom_asked_for_batch(const struct oom *o)
 {
 	const struct lives *l = &o->timeline->model.lives;
-	uint32_t n = lives_born_by(l, o->refusal.event.seq);
+	uint32_t n = oom_lives(o);
 	bool between =
 		o->wanted_stage == STAGE_OUTSIDE && n && !lives_read(l, n - 1).born->after_forward;
 	bool weight = o->wanted.category != CATEGORY_inputs &&

@@ -86,7 +86,7 @@ static bool is_held_unused(const struct oom *o, char *text)
 static bool is_refused_attempts(const struct oom *o, char *text)
 {
 	const struct oom_held *x = &o->attempts;
-	struct owner owner = owners_find((struct owners *)&o->timeline->owners, &x->largest);
+	struct owner owner = owners_find(&o->timeline->owners, &x->largest);
 
 	if (!is_share(x->bytes, o->allocated, 4))
 		return false;
@@ -101,7 +101,7 @@ static bool is_refused_attempts(const struct oom *o, char *text)
  * model, or that made the last tensor of the pass, does. */
 static void say_caller(const struct oom *o, const struct holder *most, char *text, size_t room)
 {
-	struct owners *owners = (struct owners *)&o->timeline->owners;
+	struct owners *owners = &o->timeline->owners;
 	struct owner last = { .file = "" };
 
 	if (o->root.seq)
@@ -390,7 +390,7 @@ static bool is_larger_than_device(const struct oom *o)
 
 static bool is_unknown(const struct oom *o, char *text)
 {
-	const struct holder *most = o->holders.count ? o->holders.items : NULL;
+	const struct holder *most = o->holders.items;
 	uint64_t bytes = SUM_OF(h, o->holders.items, o->holders.count,
 				owners_same(&h->owner, &most->owner) ? h->bytes : 0);
 	char apart[HUMAN_MAX + 120] = "";

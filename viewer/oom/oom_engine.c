@@ -48,7 +48,7 @@ static void add_cache(struct oom *o)
 {
 	uint32_t passes = o->shot.model->spans.forwards;
 
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
+	FOR_BLOCKS (b, &o->shot.moment) {
 		const struct position *born = model_born(o->shot.model, b);
 		struct owner owner = owners_find(&o->timeline->owners, b);
 		bool is_named = makes_cache(&owner), stays = passes > born->forwards + 1;
@@ -103,27 +103,22 @@ static bool is_room_of_cache(const struct oom *o, const struct block *b)
 
 uint64_t remedy_shorter_cache(const struct oom *o, char *what, char *how)
 {
-	struct block largest = { .size = 0 };
-	uint64_t bytes = 0;
+	struct oom_held room = { 0 };
 	struct owner owner;
 
-	for (size_t i = 0; i <= o->shot.moment.count; i++) {
-		const struct block *b =
-			i < o->shot.moment.count ? &o->shot.moment.blocks[i] : &o->wanted;
-
-		if (!is_room_of_cache(o, b))
-			continue;
-		bytes += b->size;
-		largest = b->size > largest.size ? *b : largest;
-	}
-	if (o->engine.phase || bytes < o->capacity / 10)
+	FOR_BLOCKS (b, &o->shot.moment)
+		if (is_room_of_cache(o, b))
+			oom_hold(&room, b);
+	if (is_room_of_cache(o, &o->wanted))
+		oom_hold(&room, &o->wanted);
+	if (o->engine.phase || room.bytes < o->capacity / 10)
 		return 0;
-	owner = owners_find(&o->timeline->owners, &largest);
+	owner = owners_find(&o->timeline->owners, &room.largest);
 	oom_say(what,
 		"Make the cache of %s for the sequences and positions that are used (the prompt's "
 		"and the answer's), not for the most that there can be",
 		WHO(&owner));
 	oom_say(how, "%s of room that its class made ahead. Half of it, if half is enough",
-		B(bytes));
-	return bytes / 2;
+		B(room.bytes));
+	return room.bytes / 2;
 }

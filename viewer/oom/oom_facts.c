@@ -151,15 +151,13 @@ static void sum_up(struct oom *o)
 	oom_find_copies(o);
 	for (unsigned c = 0; c < CATEGORIES; c++)
 		o->lasting += is_lasting(o, c) ? s->bytes[c] : 0;
-	for (size_t i = 0; oom_only_forward(o) && i < s->moment.count; i++) {
-		const struct block *b = &s->moment.blocks[i];
-		const struct position *born = model_born(s->model, b);
-
-		if (b->seq >= o->evaluation && born->stage == STAGE_FORWARD &&
-		    born->forwards == s->model->spans.forwards)
-			o->of_pass += b->size;
-	}
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+	if (oom_only_forward(o))
+		o->of_pass = BYTES_OF(b, &s->moment,
+				      b->seq >= o->evaluation &&
+					      model_born(s->model, b)->stage == STAGE_FORWARD &&
+					      model_born(s->model, b)->forwards ==
+						      s->model->spans.forwards);
+	FOR_BLOCKS (b, &s->moment) {
 		uint32_t signs = model_signs(s->model, b->stack);
 
 		if (oom_grows_with_batch(o, b, model_born(s->model, b)->stage)) {
@@ -196,35 +194,19 @@ static bool is_sharded(const struct oom *o)
 	return false;
 }
 
-/* Bytes of the blocks of that size that the requesting line made: pieces, one for each rank. */
-static uint64_t piece_bytes(const struct oom *o, uint64_t size)
-{
-	struct owners *owners = (struct owners *)&o->timeline->owners;
-	uint64_t bytes = 0;
-
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
-		struct owner owner;
-
-		if (b->size != size || b->category == CATEGORY_parameters)
-			continue;
-		owner = owners_find(owners, b);
-		if (owners_same(&owner, &o->wanted_owner))
-			bytes += b->size;
-	}
-	return bytes;
-}
-
 /* Either the request is as large as one parameter of all ranks together, or the line made pieces as
- * large as one rank's parameter. Not in backward, which makes the full gradient of a gathered
- * parameter. */
+ * large as one rank's parameter, one for each rank. Not in backward, which makes the full gradient
+ * of a gathered parameter. */
 uint64_t oom_gathered_by_hand(const struct oom *o)
 {
 	uint64_t pieces;
 
 	if (o->world == 1 || o->phase == PHASE_OPTIMIZER || o->phase == PHASE_BACKWARD)
 		return 0;
-	pieces = piece_bytes(o, o->block);
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
+	pieces = BYTES_OF(b, &o->shot.moment,
+			  b->size == o->block && b->category != CATEGORY_parameters &&
+				  owners_made(&o->timeline->owners, b, &o->wanted_owner));
+	FOR_BLOCKS (b, &o->shot.moment)
 		if (b->category == CATEGORY_parameters &&
 		    ((b->size == o->block && pieces) ||
 		     (b->size * o->world >= o->block && (b->size - 512) * o->world < o->block)))
@@ -280,12 +262,7 @@ static unsigned world_of(const struct recording *r)
 	return n > 1 && n < 1000000 ? n : 1;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct variable_at *x = a, *y = b;
-
-	return x->variable->head.bytes < y->variable->head.bytes ? 1 : -1;
-}
+COMPARE(by_bytes, struct variable_at, ORDER(y->variable->head.bytes, x->variable->head.bytes))
 
 static void find_variables(struct oom *o)
 {

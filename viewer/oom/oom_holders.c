@@ -94,16 +94,14 @@ static void add_unused(struct oom *o, const struct block *b, uint32_t last)
 	struct block_uses x;
 
 	uses_of(o->shot.model, b->life - 1, &x);
-	if (is_steps_ago(o, uses_work(&o->timeline->model.uses, last)->seq) &&
-	    is_let_lie(o, b, &x, last))
+	if (is_steps_ago(o, oom_work_seq(o, last)) && is_let_lie(o, b, &x, last))
 		used_up_add(&o->unused, o->timeline, b, &x);
 }
 
 /* Notes the last use of a holder's blocks, and the bytes that have been idle for long. */
 static void note_last_use(const struct oom *o, struct holder *h, uint64_t size, uint32_t last)
 {
-	bool idle = last && used_long_ago(o->timeline, o->refusal.event.seq,
-					  uses_work(&o->timeline->model.uses, last)->seq);
+	bool idle = used_long_ago(o->timeline, o->refusal.event.seq, oom_work_seq(o, last));
 
 	h->last_use = last > h->last_use ? last : h->last_use;
 	h->idle_use = idle && last > h->idle_use ? last : h->idle_use;
@@ -115,10 +113,10 @@ static void collect(struct oom *o)
 	struct snapshot *s = &o->shot;
 	bool complete = uses_complete(s->model);
 
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+	FOR_BLOCKS (b, &s->moment) {
 		struct owner owner = owners_find(&o->timeline->owners, b);
 		struct holder *h = holders_add(&o->holders, b->category, owner, b->size);
-		uint32_t last = o->around[b - s->moment.blocks].before;
+		uint32_t last = oom_last_use(o, b);
 		uint64_t grown = o->grown;
 
 		if (b->seq >= o->begin && b->seq >= o->attempts.from && !is_left(o, b) &&
@@ -148,9 +146,8 @@ static bool wanted_by_pass(const struct oom *o)
 
 static void find_largest(struct oom *o)
 {
-	const struct block *most =
-		GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
-			    category_in(b->category, CLASSES_THAT(ARE_COMPUTED)), b->size);
+	const struct block *most = LARGEST_OF(b, &o->shot.moment,
+					      category_in(b->category, CLASSES_THAT(ARE_COMPUTED)));
 	struct oom_spike *p = &o->spike;
 
 	if (wanted_by_pass(o)) {
@@ -183,7 +180,7 @@ static uint64_t unsaved_bytes(const struct oom *o, const struct block *b)
 	uint32_t n = lives_born_by(l, b->seq - 1);
 	bool gone = false;
 
-	for (uint32_t i = n > OOM_LATEST ? n - OOM_LATEST : 0; i < n; i++) {
+	for (uint32_t i = oom_latest(n); i < n; i++) {
 		const struct lived x = lives_read(l, i);
 
 		if (x.stack != b->stack)
@@ -220,7 +217,7 @@ static void find_spike(struct oom *o)
 	find_largest(o);
 	if (p->bytes)
 		p->unsaved = unsaved_bytes(o, &o->wanted);
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
+	FOR_BLOCKS (b, &o->shot.moment) {
 		if (!category_in(b->category, CLASSES_THAT(ARE_COMPUTED)))
 			continue;
 		if (is_like_largest(o, b)) {

@@ -81,8 +81,7 @@ static bool is_gathered(const struct search *s, const struct course *c)
 /* Learns the habits of stacks from the latest lives before the refusal. */
 static void look_at_lives(struct search *s)
 {
-	uint32_t n = lives_born_by(&s->oom->timeline->model.lives, s->oom->refusal.event.seq);
-	uint32_t from = n > OOM_LATEST ? n - OOM_LATEST : 0;
+	uint32_t n = oom_lives(s->oom), from = oom_latest(n);
 
 	for (uint32_t i = from; i < n; i++) {
 		struct course c = course_of(s, i);
@@ -115,15 +114,11 @@ static bool is_returned(const struct oom *o, const struct block *b)
 
 static void add_left(struct oom *o, const struct block *b, uint32_t passes)
 {
-	struct oom_held *call = &o->left.call;
-
 	if (passes >= FEWEST) {
 		*map_put(&o->left.blocks, b->seq, NULL) = 1;
 		o->left.bytes += b->size;
 	} else if (o->by_call && is_returned(o, b)) {
-		call->bytes += b->size;
-		if (b->size > call->largest.size)
-			call->largest = *b;
+		oom_hold(&o->left.call, b);
 	}
 }
 
@@ -148,12 +143,12 @@ void oom_left(struct oom *o)
 
 	if (used || gathers)
 		look_at_lives(&s);
-	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+	FOR_BLOCKS (b, mo)
 		if (b->life && b->seq >= step && may_have_graph(o, b))
 			map_put(&s.graphs, own_pass(o, b->life - 1), NULL);
 	many = most && o->phase != PHASE_BACKWARD && s.graphs.count > FEWEST &&
 	       s.graphs.count > 2 * most;
-	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
+	FOR_BLOCKS (b, mo) {
 		uint32_t own = b->life ? own_pass(o, b->life - 1) : s.now;
 		struct course c;
 
@@ -184,10 +179,8 @@ void oom_left(struct oom *o)
 static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 {
 	const char *one = PASS_OR_STEP(o), *of = BY_PASS(o) ? "passes" : "steps";
-	struct owner root = { 0 };
+	struct owner root = owners_find(&o->timeline->owners, &o->root);
 
-	if (o->root.seq)
-		root = owners_find((struct owners *)&o->timeline->owners, &o->root);
 	if (h->category == CATEGORY_kv_cache)
 		oom_say(what,
 			"Limit the cache of keys and values that grows in %s: fewer tokens, a "
@@ -214,9 +207,8 @@ static void say_let_go(const struct oom *o, const struct holder *h, char *what)
 /* Calls of a model before any backward pass: one might still follow. */
 uint64_t remedy_backward_each(const struct oom *o, char *what, char *how)
 {
-	const struct block *most =
-		GREATEST_OF(b, o->shot.moment.blocks, o->shot.moment.count,
-			    b->category == CATEGORY_activations && b->state & LIFE_SAVED, b->size);
+	const struct block *most = LARGEST_OF(
+		b, &o->shot.moment, b->category == CATEGORY_activations && b->state & LIFE_SAVED);
 	struct owner at = { .file = "" };
 	char place[OWNER_WORDS + 8] = "";
 

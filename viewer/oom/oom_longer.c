@@ -14,7 +14,7 @@ static uint64_t inputs_now(const struct oom *o, uint64_t begin, struct map *stac
 {
 	uint64_t bytes = 0;
 
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
+	FOR_BLOCKS (b, &o->shot.moment)
 		if (b->category == CATEGORY_inputs && b->seq >= begin) {
 			*map_put(stacks, b->stack, NULL) = 1;
 			bytes += b->size;
@@ -27,7 +27,7 @@ static size_t inputs_before(const struct oom *o, const struct map *stacks, uint6
 			    uint64_t begins[STEPS + 1])
 {
 	const struct lives *l = &o->timeline->model.lives;
-	uint32_t n = lives_born_by(l, o->refusal.event.seq);
+	uint32_t n = oom_lives(o);
 	size_t step = o->since_step, count = 0;
 
 	begins[0] = oom_batch_begin(o, step);

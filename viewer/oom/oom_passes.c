@@ -49,7 +49,7 @@ static size_t lines_outside(struct stacks *s, uint32_t stack, uint64_t out[OUTSI
  * example. */
 static bool is_another_call(const struct oom *o, uint32_t then, uint32_t now)
 {
-	struct owners *owners = (struct owners *)&o->timeline->owners;
+	struct owners *owners = &o->timeline->owners;
 	struct owner first = owners_caller(owners, then), second = owners_caller(owners, now);
 	uint64_t a[OUTSIDE], b[OUTSIDE];
 	size_t n = lines_outside(&o->timeline->stacks, then, a);
@@ -60,25 +60,24 @@ static bool is_another_call(const struct oom *o, uint32_t then, uint32_t now)
 }
 
 /* A block of the pass or its batch that nothing has used since the refusal. */
-static bool is_of_attempt(const struct oom *o, size_t i, uint64_t refused, uint32_t pass)
+static bool is_of_attempt(const struct oom *o, const struct block *b, uint64_t refused,
+			  uint32_t pass)
 {
-	const struct block *b = &o->shot.moment.blocks[i];
 	const struct position *born = model_born(o->shot.model, b);
-	const struct use_around *x = &o->around[i];
+	uint32_t last = oom_last_use(o, b);
 
 	if (b->seq >= refused || b->seq < o->attempts.from ||
 	    !category_in(b->category, OF_ONE_PASS) || born->forwards > pass ||
 	    born->forwards + (b->category == CATEGORY_inputs) < pass)
 		return false;
-	return x->before ? uses_work(&o->timeline->model.uses, x->before)->seq < refused
-			 : b->state & LIFE_SAVED || born->stage == STAGE_FORWARD;
+	return last ? oom_work_seq(o, last) < refused
+		    : b->state & LIFE_SAVED || born->stage == STAGE_FORWARD;
 }
 
 static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_t now)
 {
 	uint32_t pass = forwards_at(o, refused->seq);
 	const struct spans *s = &o->timeline->model.spans;
-	uint64_t bytes = 0;
 
 	/* Another pass has begun, or gradients were cleared: nothing goes backward through it. */
 	if ((pass >= now || !(pass || refused->stage == STAGE_FORWARD)) &&
@@ -87,17 +86,10 @@ static void add_attempt(struct oom *o, const struct lives_mark *refused, uint32_
 		    x->phase == PHASE_ZERO_GRAD && x->extent.first_seq > refused->seq &&
 			    x->extent.first_seq < o->refusal.event.seq))
 		return;
-	for (size_t i = 0; i < o->shot.moment.count; i++) {
-		const struct block *b = &o->shot.moment.blocks[i];
-
-		if (!is_of_attempt(o, i, refused->seq, pass))
-			continue;
-		bytes += b->size;
-		if (b->size > o->attempts.largest.size)
-			o->attempts.largest = *b;
-	}
+	FOR_BLOCKS (b, &o->shot.moment)
+		if (is_of_attempt(o, b, refused->seq, pass))
+			oom_hold(&o->attempts, b);
 	o->attempts.from = refused->seq;
-	o->attempts.bytes += bytes;
 }
 
 void oom_attempts(struct oom *o)
@@ -187,15 +179,14 @@ static bool is_served(const struct oom *o)
 	struct map kept = { 0 }, served = { 0 };
 	bool most;
 
-	FOR_EACH (const struct block, b, mo->blocks, mo->count)
+	FOR_BLOCKS (b, mo)
 		if (b->state & LIFE_SAVED && category_in(b->category, FORWARD_RESULTS))
 			map_put(&kept, oom_pass_at(o, b->seq), NULL);
-	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
-		uint32_t last = o->around[b - mo->blocks].before, pass = oom_pass_at(o, b->seq);
+	FOR_BLOCKS (b, mo) {
+		uint32_t last = oom_last_use(o, b), pass = oom_pass_at(o, b->seq);
 
 		if (last && model_born(o->shot.model, b)->stage == STAGE_FORWARD &&
-		    map_get(&kept, pass) &&
-		    !map_get(&kept, oom_pass_at(o, uses_work(&o->timeline->model.uses, last)->seq)))
+		    map_get(&kept, pass) && !map_get(&kept, oom_pass_at(o, oom_work_seq(o, last))))
 			map_put(&served, pass, NULL);
 	}
 	most = served.count >= FEWEST && 4 * served.count >= 3 * (kept.count - 1);
@@ -206,16 +197,12 @@ static bool is_served(const struct oom *o)
 
 void oom_find_calls(struct oom *o)
 {
-	const struct snapshot *s = &o->shot;
+	const struct model *m = o->shot.model;
 
 	if (o->timeline->steps.basis != STEPS_FORWARD || o->passes < 2)
 		return;
-	o->calls =
-		SUM_OF(b, s->moment.blocks, s->moment.count,
-		       b->state & LIFE_SAVED && category_in(b->category, OF_ONE_PASS) &&
-				       model_born(s->model, b)->forwards < s->model->spans.forwards
-			       ? b->size
-			       : 0);
+	o->calls = BYTES_OF(b, &o->shot.moment,
+			    oom_is_in_graph(b) && model_born(m, b)->forwards < m->spans.forwards);
 	o->served = is_served(o);
-	o->read_each = o->passes >= FEWEST && passes_read(o) + 1 >= s->model->spans.forwards;
+	o->read_each = o->passes >= FEWEST && passes_read(o) + 1 >= m->spans.forwards;
 }

@@ -56,12 +56,11 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 	struct oom_answer *a = ctx;
 	const struct holder *h = &a->oom->holders.items[i];
 
-	const char *words = h->before > h->bytes / 2 ? category_kept_words(h->category)
-						     : categories[h->category].words;
-
-	snprintf(a->note, sizeof(a->note), "%s", words);
+	snprintf(a->note, sizeof(a->note), "%s",
+		 h->before > h->bytes / 2 ? category_kept_words(h->category)
+					  : categories[h->category].words);
 	if (h->before && category_in(h->category, CLASSES_THAT(GROW_WITH_BATCH)))
-		snprintf(a->note, sizeof(a->note), "%s, %s %s", words, B(h->before),
+		text_add(a->note, sizeof(a->note), ", %s %s", B(h->before),
 			 BY_PASS(a->oom) ? "of earlier passes" : "older");
 	say_idle(a->oom, h, a->note, sizeof(a->note));
 	*row = (struct row_oom_holder){ .class = h->category,
@@ -312,27 +311,23 @@ static void text_devices(const struct oom *o, struct emit *out)
 static void text_room(const struct oom *o, struct emit *out)
 {
 	bool pooled = moment_is_pooled(&o->shot.moment);
-	char note[96];
 
-	snprintf(note, sizeof(note), "for a tensor of %s", B(o->block));
-	emit_figure(out, FIGURE, "requested", o->asked, o->block != o->asked ? note : "");
-	if (o->room.sampled) {
-		snprintf(note, sizeof(note), "of %s", B(o->room.total));
+	emit_figure(out, FIGURE, "requested", o->asked,
+		    o->block != o->asked ? "for a tensor of %s" : NULL, B(o->block));
+	if (o->room.sampled)
 		emit_figure(out, FIGURE, "free on the device", o->room.free,
-			    o->room.total ? note : "");
-	}
-	emit_figure(out, FIGURE, "allocated", o->allocated, "");
+			    o->room.total ? "of %s" : NULL, B(o->room.total));
+	emit_figure(out, FIGURE, "allocated", o->allocated, NULL);
 	if (o->timeline->framework && !pooled) {
-		snprintf(note, sizeof(note), "in pieces; largest hole %s", B(o->room.hole));
 		emit_figure(out, FIGURE, "cached, not in use", o->room.cached,
-			    o->room.cached ? note : "");
+			    o->room.cached ? "in pieces; largest hole %s" : NULL, B(o->room.hole));
 		private_pools_print(&o->pools, &o->room, FIGURE, out);
 	}
 	if (o->libraries)
-		emit_figure(out, FIGURE, "other libraries", o->libraries, "");
+		emit_figure(out, FIGURE, "other libraries", o->libraries, NULL);
 	if (o->context > o->others)
 		emit_figure(out, FIGURE, pooled ? "context and free pool" : "context and modules",
-			    o->context - o->others, "");
+			    o->context - o->others, NULL);
 	if (o->others)
 		emit_figure(out, FIGURE, "other processes", o->others, "at least");
 	emit_line(out, "%s", "");

@@ -29,31 +29,24 @@ static int keep_refusal(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-static int find_refusal(struct oom_rank *x, struct recording *r, uint64_t nth)
+static int look(struct oom_rank *x, uint64_t nth, bool alone)
 {
 	struct look l = { 0 };
 	struct refusal refusal;
-	int rc;
-
-	lives_init(&l.marks);
-	rc = recording_run(r, UINT64_MAX, keep_refusal, &l);
-	if (!rc && refusals_find(&refusal, &l.marks, nth))
-		oom_ranks_note(x, r, &refusal);
-	x->state = recording_state(r);
-	x->dropped = l.dropped;
-	lives_free(&l.marks);
-	return rc;
-}
-
-static int look(struct oom_rank *x, uint64_t nth, bool alone)
-{
 	struct recording r;
 	int rc = recording_open(&r, x->file.path);
 
 	if (rc)
 		return rc;
-	if (!alone)
-		rc = find_refusal(x, &r, nth);
+	if (!alone) {
+		lives_init(&l.marks);
+		rc = recording_run(&r, UINT64_MAX, keep_refusal, &l);
+		if (!rc && refusals_find(&refusal, &l.marks, nth))
+			oom_ranks_note(x, &r, &refusal);
+		x->state = recording_state(&r);
+		x->dropped = l.dropped;
+		lives_free(&l.marks);
+	}
 	recording_close(&r);
 	return rc;
 }

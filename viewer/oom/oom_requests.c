@@ -58,8 +58,7 @@ uint64_t remedy_held_unused(const struct oom *o, char *what, char *how)
 		"%s, of it %s of this line, were used last in or before %s %zu. Whether a later "
 		"one needs them is not known",
 		B(u->bytes), B(most->bytes), o->by_call ? "pass" : "step",
-		steps_at(&o->timeline->steps,
-			 uses_work(&o->timeline->model.uses, most->last_use)->seq));
+		steps_at(&o->timeline->steps, oom_work_seq(o, most->last_use)));
 	return u->bytes;
 }
 
@@ -95,11 +94,9 @@ uint64_t remedy_allocator(const struct oom *o, char *what, char *how)
 static uint64_t whole_model(const struct oom *o)
 {
 	return o->world *
-	       SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count,
-		      b->category == CATEGORY_parameters &&
-				      !(model_signs(o->shot.model, b->stack) & STACK_UNSHARDED)
-			      ? b->size
-			      : 0);
+	       BYTES_OF(b, &o->shot.moment,
+			b->category == CATEGORY_parameters &&
+				!(model_signs(o->shot.model, b->stack) & STACK_UNSHARDED));
 }
 
 /* Not if less than half of the model is gathered at once: then its layers are sharded individually
@@ -251,8 +248,7 @@ static void say_parts(const struct oom *o, char *what)
 {
 	struct owner call = owners_caller(&o->timeline->owners, o->wanted.stack);
 
-	if (oom_only_forward(o) && !o->engine.phase && call.file[0] &&
-	    !ANY_OF(b, o->shot.moment.blocks, o->shot.moment.count, b->state & LIFE_SAVED))
+	if (oom_only_forward(o) && !o->engine.phase && call.file[0] && !oom_has_graphs(o))
 		text_add(
 			what, OOM_TEXT,
 			": call the model for a part of it at a time in %s, and join the results%s",
@@ -320,31 +316,25 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 /* One line makes several tensors between passes, and nothing has read them yet. */
 uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
 {
-	const struct moment *mo = &o->shot.moment;
 	const struct span *span =
 		steps_span(&o->timeline->steps, &o->timeline->model.spans, o->refusal.event.seq);
-	uint64_t bytes = 0, largest = 0;
+	struct oom_held made = { 0 };
 	size_t blocks = 0;
 
 	if (!span || span->phase != PHASE_OTHER || o->wanted_stage != STAGE_OUTSIDE ||
 	    !o->shot.model->spans.backwards || o->wanted.category == CATEGORY_inputs)
 		return 0;
-	for (size_t i = 0; i < mo->count; i++) {
-		const struct block *b = &mo->blocks[i];
-		struct owner owner;
+	FOR_BLOCKS (b, &o->shot.moment) {
 		struct block_uses x;
 
-		if (b->seq < span->extent.first_seq)
-			continue;
-		owner = owners_find(&o->timeline->owners, b);
-		if (!owners_same(&owner, &o->wanted_owner))
+		if (b->seq < span->extent.first_seq ||
+		    !owners_made(&o->timeline->owners, b, &o->wanted_owner))
 			continue;
 		uses_of(o->shot.model, b->life - 1, &x);
-		if (x.works.first != o->around[i].before ||
+		if (x.works.first != oom_last_use(o, b) ||
 		    study_gathers(o->shot.model->watcher, b->stack)) /* collected for later */
 			return 0;
-		bytes += b->size;
-		largest = arithmetic_most(largest, b->size);
+		oom_hold(&made, b);
 		blocks++;
 	}
 	if (blocks < 3)
@@ -355,24 +345,22 @@ uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
 		WHO(&o->wanted_owner));
 	oom_say(how, "%s wait that nothing has read since they were made. All but the largest",
 		MANY(blocks, "tensor"));
-	return bytes + o->block - arithmetic_most(largest, o->block);
+	return made.bytes + o->block - arithmetic_most(made.largest.size, o->block);
 }
 
 /* Weights that autocast converted and no graph holds: autocast caches them until its context ends.
  * */
 uint64_t remedy_autocast_cache(const struct oom *o, char *what, char *how)
 {
-	struct timeline *t = o->timeline;
-	bool asked = advise_is_by_autocast(t, &o->wanted);
-	uint64_t bytes = 0, largest = asked ? o->block : 0;
+	bool asked = advise_is_by_autocast(o->timeline, &o->wanted);
+	struct oom_held copies = { 0 };
+	uint64_t largest;
 
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
-		if (!map_get((struct map *)&o->copies, b->seq) || b->state & LIFE_SAVED)
-			continue;
-		bytes += b->size;
-		largest = arithmetic_most(largest, b->size);
-	}
-	if (!bytes || o->phase == PHASE_BACKWARD)
+	FOR_BLOCKS (b, &o->shot.moment)
+		if (map_get(&o->copies, b->seq) && !(b->state & LIFE_SAVED))
+			oom_hold(&copies, b);
+	largest = arithmetic_most(copies.largest.size, asked ? o->block : 0);
+	if (!copies.bytes || o->phase == PHASE_BACKWARD)
 		return 0;
 	oom_say(what,
 		"Convert the model once (model.half() or .bfloat16()), or turn off the cache of "
@@ -380,19 +368,16 @@ uint64_t remedy_autocast_cache(const struct oom *o, char *what, char *how)
 	oom_say(how,
 		"%s in copies of weights that autocast made and that no graph holds. Without the "
 		"cache each weight is converted when it is used: all but the largest",
-		B(bytes));
-	return bytes + (asked ? o->block : 0) - largest;
+		B(copies.bytes));
+	return copies.bytes + (asked ? o->block : 0) - largest;
 }
 
 /* Results of backward nodes that graphs hold, for a second backward pass through them. */
 uint64_t remedy_create_graph(const struct oom *o, char *what, char *how)
 {
-	uint64_t bytes =
-		SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count,
-		       b->state & LIFE_SAVED && category_in(b->category, OF_ONE_PASS) &&
-				       model_born(o->shot.model, b)->stage == STAGE_BACKWARD
-			       ? b->size
-			       : 0);
+	uint64_t bytes = BYTES_OF(b, &o->shot.moment,
+				  oom_is_in_graph(b) &&
+					  model_born(o->shot.model, b)->stage == STAGE_BACKWARD);
 
 	if (bytes < o->allocated / 4)
 		return 0;
@@ -410,12 +395,12 @@ uint64_t remedy_converted(const struct oom *o, char *what, char *how)
 {
 	struct timeline *t = o->timeline;
 	const struct holder *to = NULL;
-	uint64_t bytes = 0, latest = 0;
+	struct oom_held read = { 0 };
 
 	if (o->shot.model->spans.forwards || !uses_complete(o->shot.model))
 		return 0;
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count) {
-		uint32_t last = o->around[b - o->shot.moment.blocks].before;
+	FOR_BLOCKS (b, &o->shot.moment) {
+		uint32_t last = oom_last_use(o, b);
 		struct block use = { .stack = last ? uses_kind(&t->model.uses, last)->stack : 0 };
 		struct owner reader = owners_find(&t->owners, &use);
 		struct owner maker = owners_find(&t->owners, b);
@@ -427,24 +412,23 @@ uint64_t remedy_converted(const struct oom *o, char *what, char *how)
 		    oom_same_function(&reader, &maker))
 			continue;
 		to = made;
-		bytes += b->size;
-		latest = arithmetic_most(latest, b->size);
+		oom_hold(&read, b);
 	}
-	if (!to || 4 * to->bytes > 3 * bytes)
+	if (!to || 4 * to->bytes > 3 * read.bytes)
 		return 0;
 	oom_say(what,
 		"Let go of each weight as soon as %s has converted it, if the new one takes its "
 		"place: also in lists of modules or parameters that a loop goes through",
 		WHO(&to->owner));
 	oom_say(how, "%s of weights were used last where others were made of them. All but one",
-		B(bytes));
-	return bytes - latest;
+		B(read.bytes));
+	return read.bytes - read.largest.size;
 }
 
 /* Something was computed of it, and the frame that made the request has it in a variable. */
 static bool is_read_now(const struct oom *o, const struct block *b)
 {
-	uint32_t last = o->around[b - o->shot.moment.blocks].before;
+	uint32_t last = oom_last_use(o, b);
 
 	return last && !uses_kind(&o->timeline->model.uses, last)->transfer &&
 	       ANY_OF(x, o->variables, o->variable_count,
@@ -457,8 +441,8 @@ static bool is_read_now(const struct oom *o, const struct block *b)
 /* Half of the memory in use is inputs, before the first pass. */
 uint64_t remedy_data_on_host(const struct oom *o, char *what, char *how)
 {
-	uint64_t now = SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count,
-			      b->category == CATEGORY_inputs && is_read_now(o, b) ? b->size : 0);
+	uint64_t now =
+		BYTES_OF(b, &o->shot.moment, b->category == CATEGORY_inputs && is_read_now(o, b));
 	uint64_t first = oom_first_inputs(o), inputs = first > now ? first - now : 0;
 	const struct holder *most =
 		FIRST_OF(h, o->holders.items, o->holders.count, h->category == CATEGORY_inputs);

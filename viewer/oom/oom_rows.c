@@ -40,21 +40,20 @@ static bool find_call(const struct oom *o, uint32_t stack, struct owner *line)
 
 void oom_find_rows(struct oom *o)
 {
-	const struct moment *mo = &o->shot.moment;
-	const struct lives *l = &o->timeline->model.lives;
-	uint32_t n = lives_born_by(l, o->refusal.event.seq);
+	uint32_t n = oom_lives(o);
 	bool backward = stage_is_backward(o->wanted_stage), called;
 
 	if (!is_batched(o, o->wanted.stack, o->wanted.seq))
 		return;
 	called = find_call(o, o->wanted.stack, &o->rows.call);
 	for (uint32_t i = n; backward && !called && i-- > 0 && n - i < LOOK_BACK;)
-		called = find_call(o, lives_read(l, i).stack, &o->rows.call);
+		called =
+			find_call(o, lives_read(&o->timeline->model.lives, i).stack, &o->rows.call);
 	/* Inside a package the caller might have no way to choose the size of a part. */
 	if (called ? strstr(o->rows.call.file, "-packages/") != NULL : !backward)
 		return;
 	o->rows.bytes = o->block;
-	FOR_EACH (const struct block, b, mo->blocks, mo->count) {
+	FOR_BLOCKS (b, &o->shot.moment) {
 		if (!category_in(b->category, OF_ONE_PASS) || !is_batched(o, b->stack, b->seq))
 			continue;
 		o->rows.bytes += b->size;

@@ -78,7 +78,7 @@ static bool fits_with_less(const struct replay_trial *t, const struct oom *o)
 		requests_life(r, r->lives.count - 1)->asked = OOM_CUBLAS_LEFT / UNIT;
 	else if (o->wanted.category == CATEGORY_workspace)
 		return false; /* another library might ask for the same with less memory */
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count) {
+	FOR_BLOCKS (b, &s->moment) {
 		const uint32_t *life = map_get(&r->live, b->addr);
 
 		if (life && oom_spared(o, b))
@@ -115,18 +115,15 @@ void oom_settings(struct oom_settings *all, const struct oom *o)
 /* Names the first setting that does not help, because people try that one first. */
 void oom_settings_say(const struct oom_settings *all, char text[OOM_TEXT])
 {
-	size_t n = strlen(text);
-
 	if (all->why[0])
-		snprintf(text + n, OOM_TEXT - n,
+		text_add(text, OOM_TEXT,
 			 " Whether another setting of the allocator would have helped is not "
 			 "known: %s.",
 			 all->why);
 	FOR_EACH (const struct oom_setting, x, all->tried, all->count) {
 		if (strcmp(x->conf, "expandable_segments:True") || x == all->fits)
 			continue;
-		snprintf(text + n, OOM_TEXT - n, " %s would not help: %s, %s lacking (replayed).",
-			 x->conf,
+		text_add(text, OOM_TEXT, " %s would not help: %s, %s lacking (replayed).", x->conf,
 			 x->outcome.what == REFUSAL_STAYS ? "the request still fails"
 							  : "an earlier request fails",
 			 B(x->outcome.bytes));

@@ -8,25 +8,18 @@
  */
 #include "oom.h"
 
-/* Birth of the earliest live gradient; UINT64_MAX = there is none. */
-static uint64_t first_gradient(const struct snapshot *s)
+static bool is_gradient(const struct block *b)
 {
-	uint64_t first = UINT64_MAX;
-
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
-		if (b->category == CATEGORY_gradients && b->seq < first)
-			first = b->seq;
-	return first;
+	return b->category == CATEGORY_gradients;
 }
 
-/* Birth of the earliest live block of a pass that a graph holds; UINT64_MAX = none. */
-static uint64_t first_saved(const struct snapshot *s)
+/* Birth of the earliest live block of that kind; UINT64_MAX = there is none. */
+static uint64_t first_birth(const struct oom *o, bool (*is_one)(const struct block *b))
 {
 	uint64_t first = UINT64_MAX;
 
-	FOR_EACH (const struct block, b, s->moment.blocks, s->moment.count)
-		if (category_in(b->category, OF_ONE_PASS) && b->state & LIFE_SAVED &&
-		    b->seq < first)
+	FOR_BLOCKS (b, &o->shot.moment)
+		if (is_one(b) && b->seq < first)
 			first = b->seq;
 	return first;
 }
@@ -39,7 +32,7 @@ static bool is_asked(const struct oom *o, const struct step *step)
 
 	return ANY_OF(x, spans, n, x->phase == PHASE_BACKWARD) &&
 	       !ANY_OF(x, spans, n, x->phase == PHASE_BACKWARD && !x->asked) &&
-	       first_saved(&o->shot) > step->extent.last_seq;
+	       first_birth(o, oom_is_in_graph) > step->extent.last_seq;
 }
 
 /* For steps that end with a backward pass: a step is over if gradients arrived in it and none of
@@ -47,7 +40,7 @@ static bool is_asked(const struct oom *o, const struct step *step)
 static size_t by_gradients(const struct oom *o, size_t step)
 {
 	const struct timeline *t = o->timeline;
-	size_t first = steps_at(&t->steps, first_gradient(&o->shot));
+	size_t first = steps_at(&t->steps, first_birth(o, is_gradient));
 
 	step = first && first < step ? first : step;
 	for (; step > 1; step--) {
@@ -93,7 +86,7 @@ static bool has_begun(const struct oom *o, size_t step)
 		    (s->items[i].left_out ||
 		     (s->items[i].phase != PHASE_OTHER && s->items[i].phase != PHASE_ZERO_GRAD)))
 			return true;
-	FOR_EACH (const struct block, b, o->shot.moment.blocks, o->shot.moment.count)
+	FOR_BLOCKS (b, &o->shot.moment)
 		if (b->category == CATEGORY_inputs && b->seq >= begin)
 			return true;
 	return o->wanted.category == CATEGORY_inputs;
@@ -104,8 +97,7 @@ bool oom_by_call(const struct oom *o)
 	const struct timeline *t = o->timeline;
 
 	return t->steps.basis == STEPS_FORWARD && t->model.spans.tags && o->at_step > 1 &&
-	       o->at_step <= steps_number(&t->steps) &&
-	       !ANY_OF(x, o->shot.moment.blocks, o->shot.moment.count, x->state & LIFE_SAVED);
+	       o->at_step <= steps_number(&t->steps) && !oom_has_graphs(o);
 }
 
 size_t oom_since_step(const struct oom *o)

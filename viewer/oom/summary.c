@@ -24,28 +24,24 @@
 struct search {
 	struct summary *found;
 	struct timeline *timeline;
+	const struct peak *peak; /* of the timeline's device; NULL = it had no memory */
 	uint64_t least;
 	char file[SHELL_WORD];
 	enum oom_cause cause; /* cause of a refusal; findings that repeat it are left out */
 	bool ended;	      /* the run ended with that refusal */
 };
 
-static bool has_memory(const struct timeline *t)
-{
-	return t->device >= 0 && model_has_memory(&t->model.devices[t->device]);
-}
-
 /* file: the name of the recording in suggested commands. */
 static void start_search(struct search *s, struct summary *out, struct timeline *t,
 			 const char *file)
 {
-	uint64_t peak = has_memory(t) ? model_curve(&t->model.devices[t->device])->peak.bytes : 0;
+	const struct model_device *d = t->device < 0 ? NULL : &t->model.devices[t->device];
 
-	s->found = out;
-	s->timeline = t;
-	s->least = arithmetic_most(peak / PART, LEAST);
-	s->cause = OOM_CAUSES;
-	s->ended = false;
+	*s = (struct search){ .found = out, .timeline = t, .least = LEAST, .cause = OOM_CAUSES };
+	if (d && model_has_memory(d))
+		s->peak = &model_curve(d)->peak;
+	if (s->peak)
+		s->least = arithmetic_most(s->peak->bytes / PART, LEAST);
 	shell_word(file, s->file);
 }
 
@@ -211,13 +207,12 @@ static void find_reserved(struct search *s)
 {
 	struct reserved_peak most;
 	struct matter *m;
-	uint64_t free_bytes, used;
+	uint64_t free_bytes;
 	char words[RESERVED_WORDS];
 	bool known;
 
 	reserved_find(&most, s->timeline, s->timeline->device);
-	used = model_curve(&s->timeline->model.devices[s->timeline->device])->peak.bytes;
-	free_bytes = most.bytes > used ? most.bytes - used : 0;
+	free_bytes = arithmetic_beyond(most.bytes, s->peak->bytes);
 	if (!free_bytes || free_bytes < s->least || free_bytes < most.bytes / MUCH)
 		return;
 	m = add_matter(s, most.pools.bytes >= most.bytes / 2 ? "pools" : "reserved", free_bytes,
@@ -241,10 +236,16 @@ static bool is_said(const struct search *s, const char *kind)
 		      !strcmp(x->kind, !strcmp(kind, "kept") ? "growth" : kind));
 }
 
-static void say_advice(struct search *s, const struct finding *f, const struct peak *peak)
+/* Adds a finding about the peak. */
+static struct matter *add_at_peak(struct search *s, const char *kind, uint64_t bytes,
+				  const struct owner *owner)
 {
-	struct matter *m = add_matter(s, "advice", f->least, f->owner.function ? &f->owner : NULL,
-				      peak->event.seq, peak->event.time_ns);
+	return add_matter(s, kind, bytes, owner, s->peak->event.seq, s->peak->event.time_ns);
+}
+
+static void say_advice(struct search *s, const struct finding *f)
+{
+	struct matter *m = add_at_peak(s, "advice", f->least, f->owner.function ? &f->owner : NULL);
 
 	put_text(m->text, "The peak can be %s%s lower: %s.", f->least < f->saves ? "at least " : "",
 		 B(f->least), f->what);
@@ -253,8 +254,10 @@ static void say_advice(struct search *s, const struct finding *f, const struct p
 
 /* One line holds half of the peak, in caches, tables or data: no change of them is known. An engine
  * takes most of the device for its cache on purpose. */
-static void find_held(struct search *s, const struct peak *peak)
+static void find_held(struct search *s)
 {
+	const uint64_t peak = s->peak->bytes;
+	const struct holder *most;
 	struct holders lines;
 	struct snapshot shot;
 	struct engine engine;
@@ -263,18 +266,17 @@ static void find_held(struct search *s, const struct peak *peak)
 	engine_find(&engine, s->timeline);
 	if (engine.total)
 		return;
-	snapshot_take(&shot, s->timeline, peak->event.seq);
+	snapshot_take(&shot, s->timeline, s->peak->event.seq);
 	lines = holders_of_blocks(&shot.moment, &s->timeline->owners, true);
+	most = lines.items;
 	/* weights are expected to take most */
-	if (lines.count && lines.items->bytes >= peak->bytes / 2 && lines.items->owner.file[0] &&
-	    lines.items->category != CATEGORY_parameters) {
-		m = add_matter(s, "line", lines.items->bytes, &lines.items->owner, peak->event.seq,
-			       peak->event.time_ns);
+	if (lines.count && most->bytes >= peak / 2 && most->owner.file[0] &&
+	    most->category != CATEGORY_parameters) {
+		m = add_at_peak(s, "line", most->bytes, &most->owner);
 		put_text(m->text,
 			 "The peak is %s. %s of it (%s, %s) were allocated by one line, %s.",
-			 B(peak->bytes), B(lines.items->bytes),
-			 PERCENT(lines.items->bytes, peak->bytes),
-			 categories[lines.items->category].words, WHO(&lines.items->owner));
+			 B(peak), B(most->bytes), PERCENT(most->bytes, peak),
+			 categories[most->category].words, WHO(&most->owner));
 		say_more(s, m, "live", " --at peak");
 	}
 	free(lines.items);
@@ -282,23 +284,23 @@ static void find_held(struct search *s, const struct peak *peak)
 }
 
 /* If no change is known: the line that made most of the peak. */
-static void find_line(struct search *s, const struct peak *peak)
+static void find_line(struct search *s)
 {
 	struct large_line l;
 	struct matter *m;
 
 	if (ANY_OF(x, s->found->items, s->found->count,
-		   x->bytes >= peak->bytes / 2 && strcmp(x->kind, "spike")))
+		   x->bytes >= s->peak->bytes / 2 && strcmp(x->kind, "spike")))
 		return;
 	if (!large_line_at_peak(&l, s->timeline)) {
-		find_held(s, peak);
+		find_held(s);
 		return;
 	}
-	m = add_matter(s, "line", l.bytes, &l.owner, peak->event.seq, peak->event.time_ns);
+	m = add_at_peak(s, "line", l.bytes, &l.owner);
 	put_text(m->text,
 		 moments_state_only(&s->timeline->model) ? "%s are allocated. %s"
 							 : "The peak is %s. %s",
-		 B(peak->bytes), l.text);
+		 B(s->peak->bytes), l.text);
 	put_text(m->action, "look at that line: %s", l.change);
 }
 
@@ -306,21 +308,20 @@ static void find_line(struct search *s, const struct peak *peak)
  * instead. */
 static void find_advice(struct search *s)
 {
-	const struct model *m = &s->timeline->model;
-	const struct peak *peak = &model_curve(&m->devices[s->timeline->device])->peak;
-	uint64_t least = arithmetic_most(peak->bytes / MUCH, s->least);
+	uint64_t least = arithmetic_most(s->peak->bytes / MUCH, s->least);
 	struct advise a;
 	size_t i = 0;
 
-	if (s->ended || peak->bytes < least * MUCH || m->lives.rows.count > MANY_LIVES)
+	if (s->ended || s->peak->bytes < least * MUCH ||
+	    s->timeline->model.lives.rows.count > MANY_LIVES)
 		return;
 	advise_open(&a, s->timeline, false);
 	while (i < a.count && (a.items[i].least < least || is_said(s, a.items[i].kind)))
 		i++;
 	if (i < a.count)
-		say_advice(s, &a.items[i], peak);
+		say_advice(s, &a.items[i]);
 	else
-		find_line(s, peak);
+		find_line(s);
 	advise_close(&a);
 }
 
@@ -328,20 +329,18 @@ static void find_advice(struct search *s)
  * same for a refusal. */
 static void find_unclassed(struct search *s)
 {
-	const struct peak *peak =
-		&model_curve(&s->timeline->model.devices[s->timeline->device])->peak;
 	char words[UNCLASSED_WORDS];
 	struct unclassed u;
 	struct snapshot shot;
 	struct matter *m;
 
-	snapshot_take(&shot, s->timeline, peak->event.seq);
+	snapshot_take(&shot, s->timeline, s->peak->event.seq);
 	unclassed_find(&u, s->timeline, &shot);
 	moment_free(&shot.moment);
 	if (u.bytes < s->least || s->cause != OOM_CAUSES ||
-	    !unclassed_words(&u, peak->bytes, words))
+	    !unclassed_words(&u, s->peak->bytes, words))
 		return;
-	m = add_matter(s, "unknown", u.bytes, NULL, peak->event.seq, 0);
+	m = add_matter(s, "unknown", u.bytes, NULL, s->peak->event.seq, 0);
 	put_text(m->text, "%s", words);
 	put_text(m->action, "to know more, %s", UNCLASSED_NEXT);
 }
@@ -387,16 +386,16 @@ void summary_find(struct summary *out, struct timeline *t, const struct values *
 	struct search s;
 
 	start_search(&s, out, t, file);
-	if (has_memory(t) && !moments_state_only(&t->model)) {
+	if (s.peak && !moments_state_only(&t->model)) {
 		find_refusal(&s);
 		find_kept(&s);
 		find_spike(&s);
 		find_reserved(&s);
 		find_advice(&s);
-	} else if (has_memory(t)) {
-		find_line(&s, &model_curve(&t->model.devices[t->device])->peak);
+	} else if (s.peak) {
+		find_line(&s);
 	}
-	if (has_memory(t))
+	if (s.peak)
 		find_unclassed(&s);
 	find_doubts(&s, v);
 	SORT(out->items, out->count, by_bytes);

@@ -137,9 +137,9 @@ void page_account_emit(struct track *t)
 		if (!shape_has(&a.shape, f))
 			continue;
 		emit_object(out, NULL);
-		emit_text(out, "name", shape_name(f));
+		emit_text(out, "name", shape_names[f]);
 		emit_decimal(out, "value", shape_get(&a.shape, f));
-		emit_text(out, "source", shape_source(a.shape.figures[f].source));
+		emit_text(out, "source", shape_sources[a.shape.figures[f].source]);
 		emit_end(out);
 	}
 	emit_end(out);

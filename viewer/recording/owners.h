@@ -45,6 +45,13 @@ const char *owners_module_path(const struct stacks *s, bool own, char *buf, size
 /* The same for a stack, which is read for that. "" outside of modules. */
 const char *owners_modules_of(struct owners *o, uint32_t stack, char *buf, size_t room);
 bool owners_same(const struct owner *a, const struct owner *b);
+/* Whether that line made the block. */
+static inline bool owners_made(struct owners *o, const struct block *b, const struct owner *line)
+{
+	const struct owner made_by = owners_find(o, b);
+
+	return owners_same(&made_by, line);
+}
 
 /* The origin of an allocation from CUDA: the name of the library that called it ("NCCL"), or of the
  * program. */
