@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Other processes of the machine, by /proc: whether one lives, when it began, and the processor
- * time that it and its children have used. Any thread.
+ * time that it and its children have used or waited for. Any thread.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -46,6 +46,19 @@ bool process_lives(int pid, uint64_t *used, uint64_t *start)
 	return !strchr("ZXx", state);
 }
 
+/* Ticks for which a thread could have run and had no processor: on a busy machine a process that
+ * works gets little. */
+static uint64_t thread_waited(int pid, const char *thread)
+{
+	unsigned long long waited = 0;
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.10s/schedstat", pid, thread);
+	if (!file_text(path, text, sizeof(text)) || sscanf(text, "%*u %llu", &waited) != 1)
+		return 0;
+	return waited / (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 static uint64_t family_used(int pid, int generations)
 {
 	uint64_t used, start;
@@ -58,6 +71,7 @@ static uint64_t family_used(int pid, int generations)
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	threads = opendir(path);
 	while (threads && (thread = readdir(threads))) {
+		used += thread_waited(pid, thread->d_name);
 		snprintf(path, sizeof(path), "/proc/%d/task/%.10s/children", pid, thread->d_name);
 		file_text(path, text, sizeof(text));
 		for (char *at = text; *at; at = end) {

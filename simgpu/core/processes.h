@@ -27,4 +27,4 @@ unsigned int processes_list(int device, struct process_part *out, unsigned int m
 /* False if it has ended. Sets its processor time (with that of children it waited for) and its
  * start, both in clock ticks; 0: not known. */
 bool process_lives(int pid, uint64_t *used, uint64_t *start);
-uint64_t process_family_used(int pid); /* ticks, with its descendants */
+uint64_t process_family_used(int pid); /* ticks used or waited for, with its descendants */

@@ -50,7 +50,7 @@ def watch(case, folder):
             if not line.strip().isdigit():
                 continue
             found[int(line)] = folder / f"{int(line)}.gmt"
-            done = subprocess.run([score.TOOL, "attach", str(target.pid), "-o", str(found[int(line)])], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([score.TOOL, "attach", str(target.pid), "-o", str(found[int(line)])], capture_output=True, text=True, timeout=600)
             if done.returncode:
                 target.kill()
                 raise RuntimeError(f"case {case}: {done.stderr}")

@@ -17,7 +17,7 @@ import score
 
 def events_of(file, device):
     """(time_ns, address) of every block that comes or goes on the device."""
-    done = subprocess.run([score.TOOL, "dump", str(file), "--json"], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([score.TOOL, "dump", str(file), "--json"], capture_output=True, text=True, timeout=600, check=True)
     lines = (json.loads(line) for line in done.stdout.splitlines() if '"kind":"block_' in line)
     return [(e["time_ns"], e["addr"]) for e in lines if e["kind"] in ("block_alloc", "block_free") and e["device"] == device]
 
@@ -38,7 +38,7 @@ def late(recording, truth, folder):
     device = lines[0]["device"]
     times = [score.ask("live", recording, "--at", "mark:%s#%d" % (line["mark"], line["k"]), "--device", device)["time_ns"] for line in lines]
     out = folder / (recording.parent.name + "." + recording.name + ".pickle")
-    subprocess.run([score.TOOL, "export", str(recording), "--to", "torch", "-o", str(out)], capture_output=True, timeout=120, check=True)
+    subprocess.run([score.TOOL, "export", str(recording), "--to", "torch", "-o", str(out)], capture_output=True, timeout=600, check=True)
     snapshot = pickle.loads(out.read_bytes())
     first = next(e for e in snapshot["device_traces"][device] if e["action"] == "alloc")
     begin_ns, begin = events_of(recording, device)[0]

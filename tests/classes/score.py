@@ -54,7 +54,7 @@ def record(case, folder, tags, timeout, again=False, stacks="all"):
 
 def ask(*args):
     done = subprocess.run([TOOL, *map(str, args), "--json"], env={**os.environ, "GPUMEMTRACE_TEST_RULES": "1"}, capture_output=True,
-                          text=True, timeout=120)
+                          text=True, timeout=600)
     if done.returncode:
         raise RuntimeError(f"{args}: {done.stderr}")
     return json.loads(done.stdout)

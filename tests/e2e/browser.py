@@ -36,7 +36,7 @@ ACTIONS = {
     "settle": lambda page, a: settle(page),
     "reload": lambda page, a: (page.reload(), ready(page)) and None,
     "open": lambda page, a: choose_files(page, a),
-    "await": lambda page, a: page.wait_for_selector(a["await"], state="attached", timeout=60000) and None,
+    "await": lambda page, a: page.wait_for_selector(a["await"], state="attached", timeout=300000) and None,
     "inside": lambda page, a: inside(page).evaluate(a["inside"]),
     "media": lambda page, a: page.emulate_media(**a["media"]),
     "high": lambda page, a: page.set_viewport_size({"width": a.get("wide", page.viewport_size["width"]), "height": a["high"]}),
@@ -45,7 +45,7 @@ ACTIONS = {
 
 
 def ready(page):
-    page.wait_for_selector("html[data-ready]", state="attached", timeout=60000)
+    page.wait_for_selector("html[data-ready]", state="attached", timeout=300000)
 
 
 def settle(page):
@@ -56,8 +56,8 @@ def settle(page):
 
 def inside(page):
     """The page's frame as of now: page.frames still has one that was just replaced."""
-    frame = page.wait_for_selector("iframe", state="attached", timeout=60000).content_frame()
-    frame.wait_for_selector("html[data-ready]", state="attached", timeout=60000)
+    frame = page.wait_for_selector("iframe", state="attached", timeout=300000).content_frame()
+    frame.wait_for_selector("html[data-ready]", state="attached", timeout=300000)
     return frame
 
 

@@ -92,7 +92,7 @@ class Tool:
     path = str(BUILD / "gpumemtrace")
 
     def __call__(self, *args, code=0):
-        done = subprocess.run([self.path, *map(str, args)], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([self.path, *map(str, args)], capture_output=True, text=True, timeout=600)
         assert done.returncode == code, (args, done.returncode, done.stderr)
         return done.stdout
 

@@ -57,7 +57,7 @@ def main():
         page.on("pageerror", lambda e: said.append(str(e)))
         page.route("**/*", lambda route: answer(route, folder, markup, left))
         page.goto("http://viz/")
-        page.wait_for_selector("svg polygon", state="attached", timeout=60000)
+        page.wait_for_selector("svg polygon", state="attached", timeout=300000)
         result = page.evaluate(LOOK)
         browser.close()
     print(json.dumps(result | {"said": said, "left": left}))

@@ -44,8 +44,9 @@ def main():
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(service_workers="block")
         page.route("**/*", lambda route: answer(route, trace))
+        page.set_default_timeout(300000)  # of a busy machine
         page.goto(BASE)
-        page.wait_for_function("!!(window.app && window.app.trace && window.app.trace.engine)", timeout=120000)
+        page.wait_for_function("!!(window.app && window.app.trace && window.app.trace.engine)", timeout=300000)
         rows = [page.evaluate(ROWS, json.loads(line)) for line in sys.stdin]
         dialogs = page.evaluate("[...document.querySelectorAll('.pf-modal-dialog')].map((e) => e.textContent)")
         if len(sys.argv) > 2:

@@ -51,7 +51,7 @@ class Repository:
 
     def bisect(self, *args, code=0, where=""):
         p = self.start(*args, where=where)
-        out, err = p.communicate(timeout=120)
+        out, err = p.communicate(timeout=600)
         assert p.returncode == code, (out, err)
         self.is_clean()
         return out if code == 0 else err

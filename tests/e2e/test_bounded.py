@@ -148,6 +148,6 @@ def test_the_programs_heap_is_left_alone(tmp_path):
     file = tmp_path / "run.gmt"
     env = dict(os.environ, GPUMEMTRACE_OUTPUT=str(file), GPUMEMTRACE_MAX_SIZE="4MiB", GPUMEMTRACE_FLUSH_MS="10",
                LD_PRELOAD=f"{toy.SHIM}:{toy.build_cudart(tmp_path)}")
-    done = subprocess.run([toy.ROOT + "/build/programs/own_heap", file], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([toy.ROOT + "/build/programs/own_heap", file], env=env, capture_output=True, text=True, timeout=600)
     assert (done.stdout, done.returncode) == ("thinned 2, asked by others 0\n", 0), done.stderr
     assert int(toy.facts(file)["thinned.events"]) > 100000

@@ -14,7 +14,7 @@ OLD, NEW = (ROOT / "tests/data/example" / name for name in ("old.gmt", "new.gmt"
 
 
 def run(*args, **more):
-    return subprocess.run([Tool.path, "check", *map(str, args)], capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run([Tool.path, "check", *map(str, args)], capture_output=True, text=True, timeout=600, **more)
 
 
 def most_of(tool, file, name):

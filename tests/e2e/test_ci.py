@@ -41,7 +41,7 @@ def act(tmp_path):
         temp.mkdir()
         env = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "RUNNER_TEMP": str(temp), "GITHUB_OUTPUT": str(temp / "output"),
                "GITHUB_STEP_SUMMARY": str(temp / "summary"), "COMMAND": f"{sys.executable} train.py", "CARD": "h100-80g", **inputs}
-        done = subprocess.run(["bash", ROOT / "scripts/action.sh"], cwd=repo, env=env, capture_output=True, text=True, timeout=200)
+        done = subprocess.run(["bash", ROOT / "scripts/action.sh"], cwd=repo, env=env, capture_output=True, text=True, timeout=600)
         said = {name: (temp / name).read_text() if (temp / name).exists() else "" for name in ("output", "summary")}
         return done, said, {p.name for p in (temp / "gpumemtrace/kept").iterdir()}
 
@@ -90,7 +90,7 @@ def test_no_base(act):
 
 def hook(folder, *words):
     return subprocess.run([sys.executable, "-m", "gpumemtrace.hook", *words], cwd=folder, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(PACKAGE)}, timeout=100)
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE)}, timeout=600)
 
 
 def test_the_hook(act):

@@ -66,7 +66,7 @@ event end time_ns=230
 
 
 def run(*args, **kwargs):
-    return subprocess.run([TOOL, *map(str, args)], capture_output=True, text=True, timeout=60, **kwargs)
+    return subprocess.run([TOOL, *map(str, args)], capture_output=True, text=True, timeout=600, **kwargs)
 
 
 def ok(*args, **kwargs):
@@ -541,7 +541,7 @@ def test_no_arguments_gives_the_help():
 
 def test_output_that_cannot_be_written(sample):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([TOOL, "dump", sample], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run([TOOL, "dump", sample], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600)
     assert done.returncode == 3 and "cannot be written" in done.stderr
 
 

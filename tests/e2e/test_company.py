@@ -47,7 +47,7 @@ print("done")
 
 def run(folder, cudart, command, preload, **env):
     full = dict(os.environ, LOG=str(folder / "log"), GPUMEMTRACE_OUTPUT=str(folder / "run.%p.gmt"), LD_PRELOAD=":".join(preload), **env)
-    return subprocess.run([str(c) for c in command], env=full, cwd=folder, capture_output=True, text=True, timeout=180)
+    return subprocess.run([str(c) for c in command], env=full, cwd=folder, capture_output=True, text=True, timeout=600)
 
 
 def library(name):

@@ -112,7 +112,7 @@ def record(tmp_path_factory):
         path = folder / f"{how}.gmt"
         if not path.exists():
             subprocess.run([BUILD / "gpumemtrace", "run", "-q", "--sim", card, "-o", path, "--", sys.executable, folder / "program.py", how],
-                           env={**os.environ, "GPUMEMTRACE_TAGS": tags}, capture_output=True, text=True, timeout=120)
+                           env={**os.environ, "GPUMEMTRACE_TAGS": tags}, capture_output=True, text=True, timeout=600)
         return path
     return run
 
@@ -193,7 +193,7 @@ def snapshot(tmp_path):
     def write(card, padding):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
         env |= {"LD_PRELOAD": str(BUILD / "libsimgpu.so"), "LD_LIBRARY_PATH": str(BUILD / "simgpu"), "SIMGPU_CARD": card}
-        subprocess.run([sys.executable, "-c", SNAPSHOT, tmp_path / "x.pickle", str(padding)], env=env, capture_output=True, timeout=120)
+        subprocess.run([sys.executable, "-c", SNAPSHOT, tmp_path / "x.pickle", str(padding)], env=env, capture_output=True, timeout=600)
         return tmp_path / "x.pickle"
     return write
 

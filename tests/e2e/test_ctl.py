@@ -23,7 +23,7 @@ def held(programs):
 
 
 def refused(tool, *args, **options):
-    done = subprocess.run([tool.path, "ctl", *map(str, args)], capture_output=True, text=True, timeout=60, **options)
+    done = subprocess.run([tool.path, "ctl", *map(str, args)], capture_output=True, text=True, timeout=600, **options)
     assert not done.stdout and done.stderr.count("\n") == 1, done.stderr
     return done.returncode, done.stderr
 

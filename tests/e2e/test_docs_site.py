@@ -145,7 +145,7 @@ with sync_playwright() as driver:
 @pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM, reason="no .venv-browser or chromium: scripts/setup.sh browser")
 def test_it_works_from_a_folder(site):
-    done = subprocess.run([docs_site.BROWSER, "-c", SEARCH, site.as_uri()], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([docs_site.BROWSER, "-c", SEARCH, site.as_uri()], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     seen = json.loads(done.stdout)
     assert seen["title"].startswith("Why did it run out of memory?") and not seen["said"]

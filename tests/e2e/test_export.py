@@ -273,7 +273,7 @@ def test_folded(run):
 def test_pprof(run, tmp_path):
     def pprof(*args):
         done = subprocess.run(["go", "tool", "pprof", "-unit=B", *args, run.files["pprof"]], capture_output=True, text=True,
-                              timeout=120, env=dict(os.environ, PPROF_TMPDIR=str(tmp_path)))
+                              timeout=600, env=dict(os.environ, PPROF_TMPDIR=str(tmp_path)))
         assert done.returncode == 0, done.stderr
         return done.stdout
 

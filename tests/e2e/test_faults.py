@@ -29,7 +29,7 @@ def run(cudart, faults, folder, mode, fault, **env):
     fired = folder / "fired"
     full = dict(os.environ, LOG=str(folder / "log"), TOY_CUDART=cudart, GPUMEMTRACE_OUTPUT=str(folder / "run.gmt"), GPUMEMTRACE_FLUSH_MS="10",
                 FAULT=fault, FAULT_FIRED=str(fired), LD_PRELOAD=":".join([toy.SHIM, faults, cudart]), **env)
-    done = subprocess.run([PROGRAM, mode], env=full, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([PROGRAM, mode], env=full, cwd=folder, capture_output=True, text=True, timeout=600)
     return done, fired.exists()
 
 
@@ -92,7 +92,7 @@ def meddle(cudart, folder, do):
     running = subprocess.Popen([PROGRAM, "busy"], env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: (folder / "run.gmt").exists() and (folder / "run.gmt").stat().st_size > 1000)
     do()
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=600)
     assert (running.returncode, out) == (0, "done\n")
     assert err.count("\n") <= 1
     return err
@@ -197,7 +197,7 @@ def test_a_place_that_may_not_be_written(elsewhere):
     def run_as_another(out):
         libs = [str(elsewhere / os.path.basename(p)) for p in (toy.SHIM, "libcudart.so.12")]
         env = dict(LOG=str(elsewhere / "log"), GPUMEMTRACE_OUTPUT=str(elsewhere / out), LD_PRELOAD=":".join(libs))
-        return subprocess.run([elsewhere / "lifecycle", "plain"], env=env, cwd=elsewhere, capture_output=True, text=True, timeout=60,
+        return subprocess.run([elsewhere / "lifecycle", "plain"], env=env, cwd=elsewhere, capture_output=True, text=True, timeout=600,
                               **({"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}))
 
     (elsewhere / "shut").mkdir(mode=0o500)

@@ -38,7 +38,7 @@ def start(tmp_path):
 def fit(start):
     def wait(*args, code=0, **env):
         p = start(*args, **env)
-        out, err = p.communicate(timeout=300)
+        out, err = p.communicate(timeout=900)
         assert p.returncode == code or code is None, (out, err)
         return out if out or not p.returncode else err
     return wait
@@ -145,7 +145,7 @@ def test_a_pipe_is_told_what_runs(start, tmp_path):
     """Of a search that takes long: a line for each run that ends, and from time to time; nothing of a short one."""
     for silent, lines in (("0", True), ("1000", False)):
         p = start("--json", "--jobs", "1", "--cards", "a=2GiB", "--vary", "base=1,2", "--", TAKES, GPUMEMTRACE_TEST_SILENT=silent)
-        out, err = p.communicate(timeout=100)
+        out, err = p.communicate(timeout=600)
         assert p.returncode == 0 and json.loads(out)["runs"] == 2
         ended = [line for line in err.splitlines() if re.fullmatch(r"gpumemtrace fit: run [12] of 2, a=2GiB with base [12]: fits", line)]
         assert len(ended) == 2 * lines and err.startswith("gpumemtrace fit: run") == lines, err
@@ -232,7 +232,7 @@ def test_an_interrupted_search_goes_on(start, fit_json, starts, tmp_path):
     first = start(*args)
     until((tmp_path / "begun").exists)  # the second run, which does not end by itself
     first.send_signal(signal.SIGINT)
-    assert "interrupted; the same command goes on with the runs in " in first.communicate(timeout=60)[1] and first.returncode == 130
+    assert "interrupted; the same command goes on with the runs in " in first.communicate(timeout=600)[1] and first.returncode == 130
     done = len(list((tmp_path / "search").glob("*.json")))
     assert done == 1
     (tmp_path / "go").touch()
@@ -288,7 +288,7 @@ def test_nothing_is_left_behind(start, tmp_path):
         search = start("-o", tmp_path / "search", "--cards", "h100-80g", "--", "sh", tmp_path / "launch.sh")
         until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
         search.send_signal(sign)
-        search.communicate(timeout=60)
+        search.communicate(timeout=600)
         assert search.returncode == 130 and not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text().strip()}")
 
 
@@ -322,7 +322,7 @@ def test_a_program_that_does_nothing_any_more(fit_json, start):
     assert re.match("it hangs: for ([6-9]|1.) s ", by["lock"]["error"]) and "idle" not in by["work"] and "idle" not in by["prepare"]
     assert by["sleep"]["idle"].startswith("It sleeps") and by["listen"]["idle"].startswith("It listens at a port")
     assert {w: by[w]["peak_bytes"] // MIB for w in ways} == {**dict.fromkeys(ways, 64), "prepare": 64 + 512}
-    out, err = alone.communicate(timeout=100)
+    out, err = alone.communicate(timeout=600)
     assert alone.returncode == 3 and "the program failed on h100-80g, and memory was not the reason: it hangs: for 2" in err, (out, err)
 
 
@@ -352,7 +352,7 @@ def test_time_that_is_up(fit, fit_json, tmp_path):
     (tmp_path / "train.py").write_text(TRAINS.replace("100000", "3") + "import time\nwhile True:\n    torch.ones(4, device='cuda').add_(1)\n    time.sleep(0.02)\n")
     for seconds in (12, 90):
         command = (*args, "--steps", "50", "--max-time", seconds, "--", sys.executable, "train.py")
-        if not fit(*command, code=None).startswith("gpumemtrace fit: no answer"):
+        if "gpumemtrace fit: no answer" not in fit(*command, code=None):
             break
     card, = fit_json(*command, code=1)["cards"]  # as it is in the folder
     assert card["verdict"] == "not stable" and not card["fits"] and not card["to_end"] and card["steps"] >= 3 and re.fullmatch(
@@ -546,12 +546,12 @@ def test_the_page_of_a_search(fit, tmp_path):
 def test_a_kernel_that_the_card_cannot_run(tmp_path):
     """Triton's own limit: tiles of 192 KiB run on an H100, and on a consumer card as little as on the device here."""
     done = subprocess.run([toy.TOOL, "fit", "--cards", "rtx4090-24g", "-o", tmp_path, "--", sys.executable, os.path.join(toy.ROOT, "tests/workloads/triton_shared.py")],
-                          capture_output=True, text=True, timeout=200)
+                          capture_output=True, text=True, timeout=600)
     said = " ".join((done.stdout + done.stderr).split())
     assert done.returncode == 3 and re.search(r"out of resource: shared memory, Required: \d+, Hardware limit: 101376", said), said
     assert "(as on the card: that is what a block of rtx4090-24g has)" in said
     subprocess.run([toy.TOOL, "run", "-q", "--sim", "h100-80g", "-o", tmp_path / "x.gmt", "--", sys.executable, os.path.join(toy.ROOT, "tests/workloads/triton_shared.py")],
-                   check=True, timeout=200)
+                   check=True, timeout=600)
 
 
 # As an engine says it: what it has room for, and that a request does not fit, from a process whose last words are another library's.

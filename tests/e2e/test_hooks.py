@@ -42,7 +42,7 @@ def run(program, *args, preload=(), libraries=(), folder, **env):
     full = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_"))}
     full.update(LD_PRELOAD=":".join(preload), LD_LIBRARY_PATH=":".join([*libraries, str(folder)]),
                 GPUMEMTRACE_OUTPUT=os.path.join(str(folder), "run.gmt"), **env)
-    done = subprocess.run([str(program), *args], env=full, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([str(program), *args], env=full, cwd=folder, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
     return done
 

@@ -66,7 +66,7 @@ def recording(request, tmp_path_factory):
 
 def ask(recording, command, *more):
     word, *rest = command.split()
-    done = subprocess.run([Tool.path, word, recording, *rest, *more], capture_output=True, timeout=60)
+    done = subprocess.run([Tool.path, word, recording, *rest, *more], capture_output=True, timeout=600)
     # No sentence but of what is not there, and that in one line.
     assert done.returncode == 0 or (done.returncode == 2 and done.stderr.count(b"\n") == 1), (command, done.stderr[-500:])
     assert len(done.stdout) < 2 * MIB and len(done.stderr) < 1000
@@ -97,6 +97,6 @@ def test_answers(recording, tmp_path, command):
 
 def test_compared_with_itself(recording):
     for more in ([], ["--json"], ["--markdown"]):
-        done = subprocess.run([Tool.path, "diff", recording, recording, *more], capture_output=True, timeout=60)
+        done = subprocess.run([Tool.path, "diff", recording, recording, *more], capture_output=True, timeout=600)
         assert done.returncode == 0 and len(done.stdout) < MIB
         assert is_plain(done.stdout.decode("utf-8"))

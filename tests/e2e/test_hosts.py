@@ -117,7 +117,7 @@ class Machine:
         """(how it ended, what it wrote) of the program."""
         folder.mkdir(parents=True)
         env = environment([self.slow] * slow + [self.runtime], folder, out, traced, **settings)
-        done = subprocess.run([PROGRAM, name], env=env, cwd=folder, capture_output=not low, text=True, timeout=120,
+        done = subprocess.run([PROGRAM, name], env=env, cwd=folder, capture_output=not low, text=True, timeout=600,
                               preexec_fn=close_low if low else None)
         files = {p.name: p.read_bytes() for p in folder.glob("*.db")} | {p.name: p.read_bytes() for p in folder.glob("*.txt")}
         return (done.returncode, done.stdout, files), done.stderr or ""
@@ -166,7 +166,7 @@ def started(machine, folder, name, out="run.gmt", **settings):
 
 
 def ended(running):
-    out, err = running.communicate(timeout=100)
+    out, err = running.communicate(timeout=600)
     assert (running.returncode, out) == (0, "done\n") and err.count("\n") <= 1, (running.returncode, err)
     return err
 
@@ -214,7 +214,7 @@ def test_a_program_has_its_own_handler_of_sigbus(machine, tmp_path):
     subprocess.run(["gcc", "-w", "-o", tmp_path / "bus", source, machine.runtime], check=True)
     for how in ("before", "after", "never"):
         ends = [subprocess.run([tmp_path / "bus", how], env=environment([machine.runtime], tmp_path, f"{how}.gmt", traced), capture_output=True,
-                               text=True, timeout=60) for traced in (False, True)]
+                               text=True, timeout=600) for traced in (False, True)]
         assert (ends[0].returncode, ends[0].stdout) == (ends[1].returncode, ends[1].stdout), how
         assert ends[0].returncode == (-signal.SIGBUS if how == "never" else 0)
 
@@ -372,7 +372,7 @@ def test_kills_after_a_slow_start(machine, tmp_path, record_property):
 def test_no_room_for_another_ring(machine, tmp_path, settings):
     """What is lost is counted, all else can be read, and every claim of exactness is withdrawn."""
     done = subprocess.run(["bash", "-c", f"ulimit -f 700; exec {PROGRAM} torrent"], env=environment([machine.runtime], tmp_path, "run.gmt", True, **settings),
-                          cwd=tmp_path, capture_output=True, text=True, timeout=100)
+                          cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout) == (0, "done\n")
     path = tmp_path / "run.gmt"
     recorded, dropped = counted(path)

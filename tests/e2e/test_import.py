@@ -851,7 +851,7 @@ def test_checkpoints_are_named(tmp_path):
 def refused(path, says):
     """One sentence, exit code 3, no output, and no long wait."""
     for command in (["report", path], ["import", path, "-o", path.parent / "out.gmt"]):
-        done = subprocess.run([Tool.path, *command], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([Tool.path, *command], capture_output=True, text=True, timeout=600)
         assert done.returncode == 3 and done.stdout == "" and len(done.stderr.strip().splitlines()) == 1, done
         assert says in done.stderr, done.stderr
     assert not (path.parent / "out.gmt").exists()

@@ -52,7 +52,7 @@ with torch.set_grad_enabled(sys.argv[1] == "saved"):
 def record(folder, how, card):
     (folder / "program.py").write_text(PROGRAM)
     return subprocess.run([BUILD / "gpumemtrace", "run", "-q", "--sim", card, "-o", folder / "x.gmt", "--", sys.executable, folder / "program.py", how],
-                          capture_output=True, text=True, timeout=120).returncode, folder / "x.gmt"
+                          capture_output=True, text=True, timeout=600).returncode, folder / "x.gmt"
 
 
 @pytest.mark.parametrize("how", ["copy", "product"])

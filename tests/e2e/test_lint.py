@@ -45,7 +45,7 @@ OFFENCES = [
 
 
 def run(tree, *command):
-    return subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=600)
 
 
 def lint(tree, name):

@@ -36,7 +36,7 @@ asyncio.run(main())
 
 def ask(*questions, cwd=ROOT):
     env = {"PYTHONPATH": str(PACKAGE), "PATH": f"{BUILD}:/usr/bin:/bin"}
-    done = subprocess.run([TOOLS, "-c", CLIENT, json.dumps(env), json.dumps(questions)], capture_output=True, text=True, timeout=200, cwd=cwd)
+    done = subprocess.run([TOOLS, "-c", CLIENT, json.dumps(env), json.dumps(questions)], capture_output=True, text=True, timeout=600, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

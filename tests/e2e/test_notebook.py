@@ -68,7 +68,7 @@ def executed(tmp_path, *cells):
     (tmp_path / "n.ipynb").write_text(notebook(*cells))
     env = {**os.environ, "PYTHONPATH": str(PACKAGE), "PATH": f"{BUILD}:{os.environ['PATH']}",
            **{f"{name}_DIR": str(tmp_path / name) for name in ("JUPYTER_DATA", "JUPYTER_CONFIG", "JUPYTER_RUNTIME")}, "IPYTHONDIR": str(tmp_path / "ip")}
-    done = subprocess.run([BROWSER, "-m", "nbconvert", "--to", "html", "--execute", "n.ipynb"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200)
+    done = subprocess.run([BROWSER, "-m", "nbconvert", "--to", "html", "--execute", "n.ipynb"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     return tmp_path / "n.html"
 
@@ -79,7 +79,7 @@ def test_pages_stand_below_cells_and_stay_in_their_frames(tmp_path):
                     CELL.format(name="b", height=450, size=sizes["b"]), "print('peaks', a.peak, b.peak)")
     text = page.read_text()
     assert f"peaks {sizes['a']} {sizes['b']}" in text and "UserWarning" not in text
-    done = subprocess.run([BROWSER, "-c", LOOK, page.as_uri()], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([BROWSER, "-c", LOOK, page.as_uri()], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     seen = json.loads(done.stdout)
     assert [f["high"] for f in seen["frames"]] == [600, 450] and not seen["said"], seen["said"]

@@ -17,7 +17,7 @@ def opened(tmp_path):
     def opened(*args, **env):
         (tmp_path / "pages").mkdir(exist_ok=True)
         env = {k: v for k, v in os.environ.items() if k not in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")} | {"TMPDIR": str(tmp_path / "pages")} | env
-        return subprocess.run([Tool.path, "open", *map(str, args)], capture_output=True, text=True, env=env, timeout=60)
+        return subprocess.run([Tool.path, "open", *map(str, args)], capture_output=True, text=True, env=env, timeout=600)
     return opened
 
 

@@ -34,7 +34,7 @@ def start(cudart, folder, mode, preload=True, out="run.%p.gmt", **kwargs):
     if mode != "late":
         libs.append(cudart)
     env["LD_PRELOAD"] = ":".join(libs)
-    return subprocess.run([PROGRAM, mode], env=env, cwd=folder, capture_output=True, text=True, timeout=120, **kwargs)
+    return subprocess.run([PROGRAM, mode], env=env, cwd=folder, capture_output=True, text=True, timeout=600, **kwargs)
 
 
 def logged(folder):
@@ -219,7 +219,7 @@ def test_programs_with_a_sanitizer(cudart, tmp_path, sanitizer, library, mode, c
     env = dict(os.environ, LOG=str(tmp_path / "log"), GPUMEMTRACE_OUTPUT=str(tmp_path / "run.%p.gmt"), ASAN_OPTIONS="detect_leaks=0",
                TSAN_OPTIONS="die_after_fork=0",  # it refuses threads in a child of a program that has any, and ours is one
                LD_PRELOAD=":".join([*first, toy.SHIM, cudart]))
-    done = subprocess.run([program, mode], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([program, mode], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (code, "")
     for [path] in check(tmp_path, in_order=False).values():
         ends_well(path)
@@ -231,7 +231,7 @@ def test_fork_while_our_thread_starts(cudart, tmp_path):
     subprocess.run(["make", "-s", "build/programs/slow_start"], cwd=toy.ROOT, check=True)
     env = dict(os.environ, GPUMEMTRACE_OUTPUT=str(tmp_path / "run.%p.gmt"), LD_PRELOAD=":".join([toy.SHIM, cudart]))
     for _ in range(3):
-        assert subprocess.run([program], env=env, capture_output=True, text=True, timeout=60).stdout == "1 threads, free\n"
+        assert subprocess.run([program], env=env, capture_output=True, text=True, timeout=600).stdout == "1 threads, free\n"
 
 
 def test_killed_at_random_moments(cudart, tmp_path):
@@ -304,7 +304,7 @@ def test_cpp_exception_through_a_hook(cudart, tmp_path):
         }""")
     subprocess.run(["g++", "-o", tmp_path / "throws", source, cudart], check=True)
     env = dict(os.environ, LD_PRELOAD="%s:%s" % (toy.SHIM, cudart), GPUMEMTRACE_OUTPUT=str(tmp_path / "run.gmt"))
-    done = subprocess.run([tmp_path / "throws"], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([tmp_path / "throws"], env=env, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (0, "126\n", "")
     assert [size for what, _, size in recorded([tmp_path / "run.gmt"])] == [100, 101, 102]
 

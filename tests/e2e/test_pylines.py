@@ -59,7 +59,7 @@ def pylines(tmp_path_factory):
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda p: p.split("/")[-3])
 def test_every_instruction_has_its_line(pylines, python):
-    run = subprocess.run([python, "-c", DUMP], capture_output=True, timeout=120)
+    run = subprocess.run([python, "-c", DUMP], capture_output=True, timeout=600)
     assert run.returncode == 0, run.stderr.decode()
     said = json.loads(run.stdout)
     checked = 0

@@ -37,7 +37,7 @@ def run(request, pytester, monkeypatch):
     pytester.makepyfile(device=DEVICE)
 
     def run(*args, named=NAMED):
-        return pytester.run(request.param, "-m", "pytest", *named, *args, timeout=200)
+        return pytester.run(request.param, "-m", "pytest", *named, *args, timeout=600)
 
     return run
 

@@ -41,7 +41,7 @@ def folder(tmp_path):
 
 def run(folder, *command, code=0, **more):
     env = {**os.environ, "PYTHONPATH": str(PACKAGE), "PATH": f"{BUILD}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1", **more}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == code, (done.stdout, done.stderr)
     return done.stdout + done.stderr
 

@@ -53,7 +53,7 @@ print(json.dumps(said))
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_cell_of_a_notebook(tmp_path, recorded):
     start = [BUILD / "gpumemtrace", "run", "--sim", "h100-80g", "-o", tmp_path / "kernel.gmt", "--"] if recorded else []
-    done = subprocess.run([*start, TOOLS, "-c", NOTEBOOK, PYTHON], capture_output=True, text=True, timeout=200, cwd=tmp_path,
+    done = subprocess.run([*start, TOOLS, "-c", NOTEBOOK, PYTHON], capture_output=True, text=True, timeout=600, cwd=tmp_path,
                           env={**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")})
     assert done.returncode == 0, done.stderr
     first, second, third, error, in_kernel = json.loads(done.stdout.splitlines()[-1])
@@ -264,6 +264,6 @@ def test_prometheus_and_opentelemetry(tool, programs, tmp_path):
     finally:
         running.kill()
         running.wait()
-    follower.wait(timeout=60)
+    follower.wait(timeout=600)
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(PYTHON)}, capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "gpumemtrace: there is no process" in done.stderr

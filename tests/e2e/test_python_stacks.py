@@ -26,7 +26,7 @@ def interpreters():
         candidates += sorted(glob.glob(os.path.expanduser(place)))
     for path in filter(None, candidates):
         try:
-            words = subprocess.run([path, "-c", ASK], capture_output=True, text=True, timeout=120).stdout.split()
+            words = subprocess.run([path, "-c", ASK], capture_output=True, text=True, timeout=600).stdout.split()
         except OSError:
             continue
         if len(words) == 5 and words[2] == "cpython" and (int(words[0]), int(words[1])) in VERSIONS:
@@ -46,7 +46,7 @@ def record(python, cudart, tmp_path, *args, **env):
     out, truth = tmp_path / "run.gmt", tmp_path / "truth.json"
     env = dict(os.environ, LD_PRELOAD="%s:%s" % (toy.SHIM, cudart), GPUMEMTRACE_OUTPUT=str(out), **env)
     env.pop("PYTHONHOME", None)
-    subprocess.run([python, WORKLOAD, str(truth), *args], env=env, check=True, timeout=120)
+    subprocess.run([python, WORKLOAD, str(truth), *args], env=env, check=True, timeout=600)
     return out, {int(k): v for k, v in json.loads(truth.read_text()).items()}
 
 

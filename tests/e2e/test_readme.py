@@ -43,7 +43,7 @@ def test_sample_is_of_this_version(tmp_path):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "PYTORCH_"))}
     recording = tmp_path / "demo.gmt"
     done = subprocess.run([ROOT / "build/gpumemtrace", "run", "-q", "--sim", "h100-80g", "-o", recording, "--", "python", "scripts/demo_qwen.py"], cwd=ROOT,
-                          env={**env, "PATH": f"{Path(sys.executable).parent}:{env['PATH']}"}, capture_output=True, text=True, timeout=240)
+                          env={**env, "PATH": f"{Path(sys.executable).parent}:{env['PATH']}"}, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     words = command.replace("build/demo.gmt", str(recording)).split()
     said = subprocess.run([ROOT / "build/gpumemtrace", *words[1:]], env=env, capture_output=True, text=True, check=True).stdout
@@ -73,7 +73,7 @@ def test_block_runs(place, block):
     env = {k: v for k, v in os.environ.items() if not k.startswith("GPUMEMTRACE_")}
     env["PATH"] = f"{place / 'bin'}:{Path(sys.executable).parent}:{env['PATH']}"
     done = subprocess.run(["bash", "-ec", on_simulated_card(block)], cwd=place, env=env, capture_output=True,
-                          text=True, timeout=240)
+                          text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     recordings = sorted(place.glob("*.gmt"))
     assert len(recordings) == sum(4 if "torchrun" in line else 1 for line in block.splitlines() if "train.py" in line)
@@ -92,7 +92,7 @@ def test_check_of_pull_requests(place):
            **{f"GIT_{who}_{what}": "x@x.invalid" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}}
 
     def sh(script):
-        return subprocess.run(["bash", "-e", "-c", script], cwd=place, env=env, capture_output=True, text=True, timeout=240)
+        return subprocess.run(["bash", "-e", "-c", script], cwd=place, env=env, capture_output=True, text=True, timeout=600)
     commit = "git add train.py && git commit -qm %s"
     assert sh("git init -q && " + commit % "old").returncode == 0
     base = sh("git rev-parse HEAD").stdout.strip()

@@ -41,7 +41,7 @@ def run(tmp_path):
         if ranks:
             command = ["sh", "-c", f"for RANK in 0 1 2; do export RANK WORLD_SIZE=3 MASTER_PORT=5; {sys.executable} p.py {how} {ranks}; rc=$?; done; exit $rc"]
         done = subprocess.run([BUILD / "gpumemtrace", "run", *options, "--sim", "mine=2GiB", "-o", output, "--", *command], cwd=tmp_path,
-                              env={k: v for k, v in os.environ.items() if not k.startswith("GPUMEMTRACE_")}, capture_output=True, text=True, timeout=120)
+                              env={k: v for k, v in os.environ.items() if not k.startswith("GPUMEMTRACE_")}, capture_output=True, text=True, timeout=600)
         assert done.returncode == code, done.stderr
         return done.stderr
     return start
@@ -66,7 +66,7 @@ def test_settings_of_engines(run, tmp_path, monkeypatch):
     says.chmod(0o755)
 
     def start(*options, command=str(says)):
-        done = subprocess.run([BUILD / "gpumemtrace", "run", *options, "-o", "y.gmt", "--", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([BUILD / "gpumemtrace", "run", *options, "-o", "y.gmt", "--", command], cwd=tmp_path, capture_output=True, text=True, timeout=600)
         return done.stdout.strip(), [line for line in done.stderr.splitlines() if "is set for" in line]
 
     said, lines = start("--sim", "h100-80g")
@@ -94,7 +94,7 @@ def test_compiler_of_an_engine(run, tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
     def start(*options):
-        done = subprocess.run([BUILD / "gpumemtrace", "run", "--sim", "h100-80g", *options, "-o", "y.gmt", "--", says], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([BUILD / "gpumemtrace", "run", "--sim", "h100-80g", *options, "-o", "y.gmt", "--", says], cwd=tmp_path, capture_output=True, text=True, timeout=600)
         return done.stdout.strip(), [line for line in done.stderr.splitlines() if "sglang" in line]
 
     said, lines = start()

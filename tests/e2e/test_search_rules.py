@@ -142,7 +142,7 @@ def test_answers_of_another_process(does, code, says, tmp_path):
         (tmp_path / name).write_text(f"#!/bin/bash\ncat >/dev/null\n{does}\n")
         (tmp_path / name).chmod(0o755)
     env = {k: v for k, v in os.environ.items() if not k.startswith("GPUMEMTRACE_")}
-    done = subprocess.run([toy.TOOL, "fit", "--", TAKES], env={**env, "PATH": f"{tmp_path}:/bin:/usr/bin"}, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([toy.TOOL, "fit", "--", TAKES], env={**env, "PATH": f"{tmp_path}:/bin:/usr/bin"}, capture_output=True, text=True, timeout=600)
     assert done.returncode == code and says in done.stderr and done.stderr.count("\n") == (1 if code else 0), done.stderr
     assert done.stdout in ("", "one\n")
 

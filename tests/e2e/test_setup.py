@@ -40,7 +40,7 @@ def calls(tree):
 
 
 def finish(process):
-    said = "".join(process.communicate(timeout=120))
+    said = "".join(process.communicate(timeout=600))
     return process.returncode, said
 
 

@@ -78,7 +78,7 @@ def run(folder, sim, program, *arguments, code=0, **env):
     (folder / "program.py").write_text(program)
     (folder / "child.py").write_text(CHILD)
     done = subprocess.run([TOOL, "run", "-q", "--sim", sim, "-o", folder / "x.gmt", "--", sys.executable, folder / "program.py", *arguments],
-                          capture_output=True, text=True, timeout=100, stdin=subprocess.PIPE)
+                          capture_output=True, text=True, timeout=600, stdin=subprocess.PIPE)
     assert done.returncode == code, done.stderr
     return done.stdout.splitlines()
 
@@ -115,6 +115,6 @@ def test_fit_counts_all_processes(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(f"import subprocess, sys\n{takes}\nsubprocess.run([sys.executable, '-c', {takes!r}], check=True)\n")
     for card, code in (("mine=6GiB", 1), ("mine=8GiB", 0)):
-        done = subprocess.run([TOOL, "fit", "--json", "--cards", card, "--", sys.executable, program], capture_output=True, text=True, timeout=100, cwd=tmp_path)
+        done = subprocess.run([TOOL, "fit", "--json", "--cards", card, "--", sys.executable, program], capture_output=True, text=True, timeout=600, cwd=tmp_path)
         assert done.returncode == code, (done.stdout, done.stderr)
     assert json.loads(done.stdout)["cards"][0]["device_bytes"] == 2 * ((3 << 30) + (520 << 20))

@@ -77,7 +77,7 @@ class Place:
             self.run(f"git add *.py && git commit -qm '{message}' && (git tag v1.2 2>/dev/null || true)")
 
     def run(self, command, code=0):
-        done = subprocess.run(["bash", "-ec", command], cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200)
+        done = subprocess.run(["bash", "-ec", command], cwd=self.folder, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
         assert done.returncode == code or code is None, (command, done.stdout)
         return done.stdout
 
@@ -144,7 +144,7 @@ def test_commands_in_sentences_run(place):
         words = [WORDS.get(word, word) for word in shlex.split(text)]
         for word in words[2:words.index("-o") if "-o" in words else None]:
             input_of(place, word)
-        said = subprocess.run(words, cwd=place.folder, env=place.env, capture_output=True, text=True, timeout=60)
+        said = subprocess.run(words, cwd=place.folder, env=place.env, capture_output=True, text=True, timeout=600)
         assert said.returncode in (0, 1), (page, text, said.stderr)
         done[words[1]] = done.get(words[1], "") + said.stdout
     assert {"report", "oom", "diff", "export", "why", "check", "replay", "advise", "leaks", "html"} <= set(done) and all(done[c] for c in ("report", "oom", "why"))

@@ -28,7 +28,7 @@ def run(code, card="h100-80g", count=1, preload=SIM, **env):
     if "SELF" in env:
         full["SELF"] = code  # for programs that start themselves again
     done = subprocess.run([sys.executable, "-c", code], env=full, capture_output=True, text=True,
-                          timeout=240)
+                          timeout=600)
     return printed(done)
 
 
@@ -136,7 +136,7 @@ def test_driver_needs_initialisation_and_a_context():
 def test_an_unknown_card_is_said_once_and_is_no_device():
     code = CTYPES + "print(L.cudaGetDeviceCount(byref(i)), i.value, L.cudaGetDeviceCount(byref(i)), alloc(10)[0])"
     done = subprocess.run([sys.executable, "-c", code], env=dict(os.environ, LD_PRELOAD=SIM, SIMGPU_CARD="h100"),
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=600)
     assert done.stdout.split() == ["100", "0", "100", "100"]
     assert done.stderr.count("\n") == 1 and 'SIMGPU_CARD: unknown card "h100"; did you mean h100-80g? Known are ' in done.stderr
 

@@ -36,7 +36,7 @@ assert not L.ncclAlltoAll(ctypes.c_void_p(p), ctypes.c_void_p(p), ctypes.c_size_
 def measure(ranks, rank, *library, card="h100-80g", **env):
     """MiB in use on the device: by a context; by a communicator; behind a barrier, a large sum, an exchange of all."""
     full = dict(os.environ, LD_PRELOAD=":".join([SIM, *library]), LD_LIBRARY_PATH=os.path.join(BUILD, "simgpu"), SIMGPU_CARD=card, SIMGPU_COUNT="8", SIMGPU_RANKS="alone", **env)
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(ranks), str(rank)], env=full, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(ranks), str(rank)], env=full, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return [int(line) for line in done.stdout.split()]
 

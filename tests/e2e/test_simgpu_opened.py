@@ -31,7 +31,7 @@ def library(path, text="int cudaMemGetInfo(void) { return 999; }", *args):
 
 def opened(*paths, cwd=None, code=OPEN, **env):
     full = dict(os.environ, LD_PRELOAD=SIM, LD_LIBRARY_PATH=os.path.join(BUILD, "simgpu"), SIMGPU_CARD="h100-80g", **env)
-    done = subprocess.run([sys.executable, "-c", code, *paths], env=full, capture_output=True, text=True, timeout=60, cwd=cwd)
+    done = subprocess.run([sys.executable, "-c", code, *paths], env=full, capture_output=True, text=True, timeout=600, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
 

@@ -109,7 +109,7 @@ def store(filled):
     url = next((line.strip() for line in server.stdout if line.startswith("http")), "")
     assert url.startswith("http://127.0.0.1:"), "the server did not start"
     yield url, {**env, "AWS_ENDPOINT_URL": url, "GPUMEMTRACE_PYTHON": str(SPARK)}
-    server.communicate("", timeout=60)
+    server.communicate("", timeout=600)
 
 
 @pytest.mark.skipif(not SPARK.exists(), reason="no .venv-spark: scripts/setup.sh spark")
@@ -157,7 +157,7 @@ def ask_trino(statement):
     request = urllib.request.Request("http://127.0.0.1:8098/v1/statement", statement.encode(), {"X-Trino-User": "me"})
     rows = []
     while request:
-        answer = json.loads(urllib.request.urlopen(request, timeout=60).read())
+        answer = json.loads(urllib.request.urlopen(request, timeout=600).read())
         assert "error" not in answer, answer["error"]["message"]
         rows += answer.get("data", [])
         request = answer.get("nextUri")

@@ -48,7 +48,7 @@ def record(folder, kind, card="h100-80g", code=0):
     (folder / "train.py").write_text(PROGRAM)
     if code:  # with what `run` says itself
         done = subprocess.run([BUILD / "gpumemtrace", "run", "--sim", card, "-o", folder / "x.gmt", "--", sys.executable, folder / "train.py", kind],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=600)
         assert done.returncode == code, done.stderr
     else:
         done = conftest.record(folder / "x.gmt", folder / "train.py", kind, card=card)

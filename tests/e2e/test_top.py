@@ -126,7 +126,7 @@ def test_a_signal_gives_the_terminal_back(held, tool, terminal):
 def test_what_cannot_be_followed(tool, tmp_path):
     for args, code, says in ([str(os.getpid())], 2, "writes no recording"), (["999999999"], 2, "no process"), (
             [str(tmp_path / "x.gmt")], 3, "No such file"), (["x", "--every", "0"], 2, "--every"):
-        done = subprocess.run([tool.path, "top", *args], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([tool.path, "top", *args], capture_output=True, text=True, timeout=600)
         assert done.returncode == code and says in done.stderr and done.stderr.count("\n") == 1
 
 

@@ -114,7 +114,7 @@ def record(tmp_path, program, **env):
     recording = tmp_path / "run.gmt"
     full = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_"))}
     subprocess.run([toy.TOOL, "run", "-q", "--sim", "h100-80g", "-o", recording, "--", sys.executable, tmp_path / "program.py", tmp_path / "said"],
-                   check=True, env=full | env, timeout=120)
+                   check=True, env=full | env, timeout=600)
     return toy.dump(recording)
 
 

@@ -306,7 +306,7 @@ def test_offsets_of_variables(version, tmp_path):
     row = re.search(rf"^PYTHON\({version.partition('.')[2]},.*,\s*(\d+), \d+, (\d+), +(-?\d+)\)$", table, re.M)
     # a frame object of its own until 3.10, later one that points to the frame
     own = ctypes.sizeof(ctypes.c_void_p) * 3 if int(version.partition(".")[2]) >= 11 else 0
-    done = subprocess.run([PYTHONS[version], "-c", READ, *row.groups(), str(own)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([PYTHONS[version], "-c", READ, *row.groups(), str(own)], capture_output=True, text=True, timeout=600)
     assert done.stdout == "right\n", done.stderr
 
 

@@ -64,7 +64,7 @@ def compare(browser, folder, *commands):
     heard = DRIVERS[browser](*(RUN % json.dumps({"words": words, "files": files}) for words in commands))
     assert heard["asked"] == []
     for words, there in zip(commands, heard["results"]):
-        here = subprocess.run([Tool.path, *words], cwd=folder, capture_output=True, text=True, timeout=120)
+        here = subprocess.run([Tool.path, *words], cwd=folder, capture_output=True, text=True, timeout=600)
         assert (there["code"], there["printed"], there["said"]) == (here.returncode, here.stdout, here.stderr), words
         if words[-1] == "page.html":
             page = folder / "page.html"

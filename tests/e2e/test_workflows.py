@@ -19,7 +19,7 @@ def complaints(folder, **workflows):
     for name, text in workflows.items():
         (place / f"{name}.yml").write_text(text)
     (folder / ".git").mkdir()
-    done = subprocess.run(["actionlint", "-shellcheck="], cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["actionlint", "-shellcheck="], cwd=folder, capture_output=True, text=True, timeout=600)
     return done.stdout + done.stderr
 
 

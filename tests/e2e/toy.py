@@ -19,7 +19,7 @@ def build_cudart(folder):
 
 def tool(*args):
     """Output of the command; it must succeed."""
-    done = subprocess.run([TOOL, *map(str, args)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([TOOL, *map(str, args)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
