@@ -25,7 +25,7 @@ int import_look(struct recording *r, const char *file, uint64_t *events)
 
 	if (rc)
 		return rc;
-	rc = recording_run(r, UINT64_MAX, tally_event, &t);
+	rc = recording_run(r, tally_event, &t);
 	*events = t.events;
 	return rc;
 }

@@ -80,7 +80,8 @@ void diff_find(struct diff *d);
  * used. That is chance, and no change of the program. */
 #define DIFF_REMAINDER 1048576
 bool diff_like_size(uint64_t a, uint64_t b); /* apart from such a remainder */
-#define DIFF_SMALLEST 512		     /* the allocator rounds up to this */
+bool diff_like_sizes(const uint64_t *a, const uint64_t *b, uint64_t count);
+#define DIFF_SMALLEST 512 /* the allocator rounds up to this */
 /* The power of two by which all blocks of one sorted list are larger, among those large enough to
  * measure; 0 = there is none. */
 double diff_power_of_two(const uint64_t *x, const uint64_t *y, uint64_t count);
