@@ -128,11 +128,10 @@ void emit_number(struct emit *e, const char *key, uint64_t n)
 
 void emit_null(struct emit *e, const char *key)
 {
-	if (!emit_json(e))
+	if (!e->json)
 		return;
-	label(e, key);
+	member(e, key);
 	fputs("null", e->f);
-	finish(e);
 }
 
 void emit_signed(struct emit *e, const char *key, int64_t n)

@@ -70,12 +70,9 @@ static bool same_job(const struct rank_file *a, const struct rank_file *b)
 	return !strcmp(a->job, b->job) && (!a->job_is_local || !strcmp(a->host, b->host));
 }
 
-static int by_job(const void *a, const void *b)
-{
-	const struct rank_file *x = a, *y = b;
-
-	return strcmp(x->job, y->job) ?: strcmp(x->host, y->host) * !same_job(x, y) ?: ORDER(x->start_ns, y->start_ns) ?: strcmp(x->path, y->path);
-}
+COMPARE(by_job, struct rank_file,
+	strcmp(x->job, y->job) ?: strcmp(x->host, y->host) * !same_job(x, y) ?:
+	ORDER(x->start_ns, y->start_ns) ?: strcmp(x->path, y->path))
 
 int lake_files_find(struct lake_files *files, char *const *paths)
 {

@@ -122,11 +122,6 @@ void diff_collect(struct diff *d, const struct diff_rule *rule);
 /* Makes a finding without pairs. */
 struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause);
 void diff_add_pair(struct diff_finding *f, struct diff_pair *p);
-/* Whether its class is one of these bits. */
-static inline bool diff_is_of(const struct diff_pair *p, uint32_t classes)
-{
-	return 1u << p->category & classes;
-}
 void diff_causes(struct diff *d);
 /* diff_passes.c, maximum over the steps: gradients that arrived at parameters, backward passes. */
 uint64_t diff_gradients(const struct diff_side *s);
