@@ -112,11 +112,14 @@ $(B)/libgpumemtrace_core.so: $(call objs,$(LIBRARY)) $(B)/parts.a $(B)/core.map
 
 # What a page is made of lies inside the tool.
 $(O)/viewer/page/page_write.o build/wasm/viewer/page/page_write.o: $(wildcard viewer/page/assets/*)
-$(O)/viewer/commands/question.o: viewer/commands/python_modules.def viewer/commands/change_modules.def $(wildcard python/gpumemtrace/_answer.py python/gpumemtrace/_core.py python/gpumemtrace/_error.py python/gpumemtrace/ranks/*.py python/gpumemtrace/lake/*.py python/gpumemtrace/search/*.py python/gpumemtrace/changes/*.py)
-$(O)/viewer/commands/run_changes.o: viewer/commands/change_modules.def $(wildcard python/gpumemtrace/changes/*.py)
+PYTHON_INSIDE := $(addprefix python/gpumemtrace/,_answer.py _core.py _error.py) \
+                 $(filter-out %/__init__.py,$(wildcard $(patsubst %,python/gpumemtrace/%/*.py,ranks lake search changes)))
+build/python_modules: Makefile $(PYTHON_INSIDE)
+	@mkdir -p $(@D)
+	$(Q)for f in $(PYTHON_INSIDE); do printf '%s\0' "$${f#python/gpumemtrace/}"; cat "$$f"; printf '\0'; done >$@.new && mv $@.new $@
 $(O)/viewer/commands/cmd_lake.o: viewer/commands/views.sql
 $(O)/viewer/recording/exchange.o: viewer/recording/attach.py
-$(O)/viewer/commands/question.o: python/gpumemtrace/_world.py
+$(O)/viewer/commands/question.o: build/python_modules python/gpumemtrace/_world.py
 $(O)/viewer/commands/handover.o: viewer/commands/handover.py
 
 $(B)/gpumemtrace: $(call objs,$(FORMAT) $(VIEWER))

@@ -279,7 +279,7 @@ static void open_scene(struct scene *s, uint64_t seed)
 				     .device = -1 };
 	s->told = calloc(1, sizeof(*s->told));
 	assert_non_null(s->told);
-	assert_int_equal(recording_run(&s->recording, UINT64_MAX, note_time, s->told), 0);
+	assert_int_equal(recording_run(&s->recording, note_time, s->told), 0);
 	series_run(&s->series,
 		   &(struct series_sink){ .change = change, .event = after, .ctx = s->told });
 	hold_until(s->told, s->facts.events);

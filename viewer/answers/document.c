@@ -40,8 +40,12 @@ enum {
 		const struct rows_##table *r = rows;                                       \
 		_Static_assert(sizeof(struct row_##table) <= ROW_MOST, "a larger ROW_MOST"); \
 		while (*i < r->count) {                                                    \
+			size_t at = (*i)++;                                                \
+                                                                                           \
 			memset(row, 0, sizeof(struct row_##table));                        \
-			if (r->fill(r->ctx, (*i)++, row))                                  \
+			if (!r->fill)                                                      \
+				memcpy(row, (struct row_##table *)r->ctx + at, sizeof(struct row_##table)); \
+			if (!r->fill || r->fill(r->ctx, at, row))                          \
 				return true;                                               \
 		}                                                                          \
 		return false;                                                              \

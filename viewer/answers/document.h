@@ -66,7 +66,8 @@ struct numbers {
 #define C_PART(t)	struct row_##t
 #define C_MAP(t)	struct rows_##t
 
-/* row_NAME: an object. rows_NAME: a list of them. fill makes the ith, or returns false: skip it. */
+/* row_NAME: an object. rows_NAME: a list of them. fill makes the ith, or returns false: skip it;
+ * NULL: ctx is an array of rows. */
 #define TABLE(table, meaning, ...)                                          \
 	struct row_##table;                                                 \
 	struct rows_##table {                                               \

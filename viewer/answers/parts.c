@@ -40,13 +40,12 @@ static const struct {
 	  { "env.PYTORCH_ALLOC_CONF", "env.PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" } },
 };
 
-struct row_fact run_fact(const struct defs *d, size_t i)
+bool run_fact_row(void *defs, size_t i, struct row_fact *row)
 {
-	struct row_fact fact = { .name = run_facts[i].name };
-
-	for (const char *const *key = run_facts[i].keys; *key && !fact.value.len; key++)
-		fact.value = defs_meta(d, *key);
-	return fact;
+	*row = (struct row_fact){ .name = run_facts[i].name };
+	for (const char *const *key = run_facts[i].keys; *key && !row->value.len; key++)
+		row->value = defs_meta(defs, *key);
+	return row->value.len;
 }
 
 struct claim claim_of(const struct claim *table, size_t count, const char *kind)

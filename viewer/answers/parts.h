@@ -31,10 +31,10 @@ void emit_peak_title(struct emit *out, const struct peak_words *p);
 /* Only the first of these lines. Returns buf. */
 const char *peak_title(const struct peak_words *p, char *buf, size_t room);
 
-/* Facts about a run (user, job, versions), by name; the value is empty if not known. The first
+/* Facts about a run (user, job, versions), by name, those that are known. The first
  * RUN_IDENTITY of them identify the run. */
 enum { RUN_IDENTITY = 12, RUN_FACTS = 18 };
-struct row_fact run_fact(const struct defs *d, size_t i);
+bool run_fact_row(void *defs, size_t i, struct row_fact *row);
 
 /* In how many of the tests a kind of finding or claim was right; zeros = never tested. */
 struct claim {

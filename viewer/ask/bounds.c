@@ -354,13 +354,6 @@ static bool is_worse(const struct row_check_bound *a, const struct row_check_bou
 	return a->measured_bytes > than->measured_bytes;
 }
 
-static void free_bound(struct row_check_bound *b)
-{
-	free((char *)b->owner.function);
-	free((char *)b->owner.file);
-	free((char *)b->text);
-}
-
 /* Replaces each result by another device's if that is worse. Both lists are in the same order. */
 static void merge_device(struct bounds *all, struct bounds *of_device)
 {
@@ -440,8 +433,11 @@ int bounds_find(struct bounds *b, const char *file, const struct bounds_wanted *
 
 void bounds_free(struct bounds *b)
 {
-	for (size_t i = 0; i < b->count; i++)
-		free_bound(&b->items[i]);
+	FOR_EACH (struct row_check_bound, x, b->items, b->count) {
+		free((char *)x->owner.function);
+		free((char *)x->owner.file);
+		free((char *)x->text);
+	}
 	free(b->items);
 	*b = (struct bounds){ 0 };
 }

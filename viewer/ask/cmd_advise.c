@@ -121,12 +121,6 @@ static void print_findings(struct emit *out, const struct advise *a, struct row_
 			       "up. Record the changed program and ask again.");
 }
 
-static bool pattern_row(void *ctx, size_t i, struct row_advise_pattern *row)
-{
-	*row = ((const struct patterns *)ctx)->items[i];
-	return true;
-}
-
 static void print_patterns(struct emit *out, const struct advise *a, struct row_advise *row,
 			   long top)
 {
@@ -234,7 +228,7 @@ static void show_findings(struct emit *out, struct advise *a, const struct advis
 				   .look_at = line_of(a, line),
 				   .findings = { a->count, finding_row, a },
 				   .uses_known = patterns.known,
-				   .patterns = { patterns.count, pattern_row, &patterns },
+				   .patterns = { patterns.count, NULL, patterns.items },
 				   .has_sets = sets->count,
 				   .sets = { sets->count, set_row, (void *)sets } };
 	emit_document(out, advise, &row);

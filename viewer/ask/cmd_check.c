@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check: whether recordings keep within bounds, for tests and pull requests. */
-#include <unistd.h>
-
 #include "../base/emit.h"
 #include "../base/emit_json.h"
 #include "../base/outfile.h"
+#include "../base/plain_file.h"
 #include "bounds.h"
 #include "command.h"
 
@@ -102,15 +101,9 @@ static void put_command_text(FILE *f, const char *s, bool property)
 /* Path relative to the working directory; NULL if the file is elsewhere. */
 static const char *in_tree(const char *file)
 {
-	char here[PATH_MAX];
-	size_t n;
+	const char *path = file_from_here(file);
 
-	if (*file != '/')
-		return *file && !strchr(file, '<') ? file : NULL;
-	if (!getcwd(here, sizeof(here)))
-		return NULL;
-	n = strlen(here);
-	return !strncmp(file, here, n) && file[n] == '/' ? file + n + 1 : NULL;
+	return *path && *path != '/' && !strchr(path, '<') ? path : NULL;
 }
 
 static void put_annotation(FILE *f, const char *recording, const struct row_check_bound *b)
@@ -197,19 +190,13 @@ static int parse_bounds(const struct check_options *o, struct bounds_wanted *w)
 	return rc;
 }
 
-static bool bound_row(void *ctx, size_t i, struct row_check_bound *row)
-{
-	*row = ((const struct bounds *)ctx)->items[i];
-	return true;
-}
-
 static bool recording_row(void *ctx, size_t i, struct row_check_recording *row)
 {
 	struct bounds *b = &((struct check *)ctx)->all[i];
 
 	*row = (struct row_check_recording){ .file = b->file,
 					     .ok = !b->broken,
-					     .bounds = { b->count, bound_row, b } };
+					     .bounds = { b->count, NULL, b->items } };
 	return true;
 }
 

@@ -258,7 +258,7 @@ int run_dump(const struct dump_options *o, struct emit *out, struct recording *r
 	struct dump d = { out, r };
 
 	if (!o->defs)
-		return recording_run(r, UINT64_MAX, dump_event, &d);
+		return recording_run(r, dump_event, &d);
 	dump_defs(out, &r->defs);
 	return 0;
 }

@@ -53,12 +53,6 @@ static bool module_row(void *ctx, size_t i, struct row_info_module *row)
 	return true;
 }
 
-static bool run_row(void *ctx, size_t i, struct row_fact *row)
-{
-	*row = run_fact(((struct info_view *)ctx)->defs, i);
-	return row->value.len;
-}
-
 static void fill_info(struct row_info *out, struct info_view *v, const struct recording *r)
 {
 	const struct gmt_reader_info *i = r->info;
@@ -98,7 +92,7 @@ static void fill_info(struct row_info *out, struct info_view *v, const struct re
 		.command = command_words(v->defs, v->command, sizeof(v->command)),
 		.has_started_unix_ns = started.len || i->realtime_minus_monotonic_ns,
 		.started_unix_ns = started.len ? strtoll(started.s, NULL, 10) : first,
-		.run = { RUN_FACTS, run_row, v },
+		.run = { RUN_FACTS, run_fact_row, (void *)v->defs },
 		.meta = { v->defs->metas.count, fact_row, v },
 		.kinds = { TALLY_KINDS, kind_row, v },
 		.modules = { v->defs->modules.count, module_row, v },

@@ -13,22 +13,16 @@ struct replay_view {
 	uint64_t used_bound; /* NO_NUMBER: not all uses are known */
 };
 
-static int parse_setting(struct replay_try *t, const char *conf, unsigned release,
-			 const char *whose)
-{
-	char why[SETTINGS_WHY];
-	const char *text = strcmp(conf, "default") ? conf : "";
-
-	*t = (struct replay_try){ .conf = conf };
-	if (!settings_parse(&t->settings, text, release, why))
-		return 0;
-	return say_usage("%s %s: %s", whose, conf, why);
-}
-
 static int add_setting(struct replay_view *v, const char *conf)
 {
-	return parse_setting(need_item(v->tries, v->count, v->room), conf, v->trial.own.release,
-			     "--alloc-conf");
+	struct replay_try *t = need_item(v->tries, v->count, v->room);
+	const char *text = strcmp(conf, "default") ? conf : "";
+	char why[SETTINGS_WHY];
+
+	*t = (struct replay_try){ .conf = conf };
+	if (!settings_parse(&t->settings, text, v->trial.own.release, why))
+		return 0;
+	return say_usage("--alloc-conf %s: %s", conf, why);
 }
 
 /* The settings of the recorded run. If they cannot be replayed, the default is used. */

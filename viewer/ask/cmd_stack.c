@@ -156,7 +156,7 @@ static int answer_stacks(struct emit *out, struct recording *r, const struct sta
 		w.stacks = need_grow(NULL, &w.room, 0, sizeof(*w.stacks));
 		w.stacks[w.count++] = (struct wanted_stack){ o->number, UINT64_MAX };
 	}
-	rc = recording_run(r, UINT64_MAX, note_first_event, &w);
+	rc = recording_run(r, note_first_event, &w);
 	if (!rc)
 		show_stacks(out, r, o, &w);
 	map_free(&w.first);

@@ -23,11 +23,13 @@ int library_ask(struct gpumemtrace_answer *answer, bool *lost, int (*what)(void 
 	int code;
 
 	*answer = (struct gpumemtrace_answer){ 0 };
-	*lost = false;
+	if (lost)
+		*lost = false;
 	asked = &a;
 	if (setjmp(a.out_of_memory)) {
 		asked = NULL;
-		*lost = true;
+		if (lost)
+			*lost = true;
 		free(answer->sentence);
 		answer->sentence = strdup("out of memory");
 		return EXIT_UNREADABLE;

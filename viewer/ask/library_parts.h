@@ -9,8 +9,8 @@
 
 /*
  * Runs what(ctx) as a question whose sentences and notes go into the answer. Returns its code, or
- * UNREADABLE with a sentence if memory ran out. Then *lost is true and its allocations are not
- * freed. `what` is a function, because the locals of a function that setjmp returns to are
+ * UNREADABLE with a sentence if memory ran out. Then *lost (or NULL) is true and its allocations
+ * are not freed. `what` is a function, because the locals of a function that setjmp returns to are
  * indeterminate.
  */
 int library_ask(struct gpumemtrace_answer *answer, bool *lost, int (*what)(void *ctx), void *ctx);

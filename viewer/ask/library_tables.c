@@ -329,11 +329,9 @@ static int write_schema(void *ctx)
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
 	struct table_stream *s = stream->private_data;
-	bool lost;
 
 	gpumemtrace_answer_free(&s->answer);
-	return library_ask(&s->answer, &lost, write_schema, &(struct schema){ s, out }) ? ENOMEM
-											: 0;
+	return library_ask(&s->answer, NULL, write_schema, &(struct schema){ s, out }) ? ENOMEM : 0;
 }
 
 static const char *get_last_error(struct ArrowArrayStream *stream)
@@ -392,9 +390,7 @@ static int make_stream(void *ctx)
 OFFERED int gpumemtrace_table(struct gpumemtrace *r, const char *table, const char *columns,
 			      struct ArrowArrayStream *out, struct gpumemtrace_answer *a)
 {
-	bool lost;
-
-	return library_ask(a, &lost, make_stream, &(struct table_query){ r, table, columns, out });
+	return library_ask(a, NULL, make_stream, &(struct table_query){ r, table, columns, out });
 }
 
 struct columns_query {
@@ -434,8 +430,6 @@ OFFERED int gpumemtrace_columns(const struct gpumemtrace_column *columns, size_t
 				int64_t rows, struct ArrowArrayStream *out,
 				struct gpumemtrace_answer *a)
 {
-	bool lost;
-
-	return library_ask(a, &lost, copy_columns,
+	return library_ask(a, NULL, copy_columns,
 			   &(struct columns_query){ columns, count, rows, out });
 }

@@ -12,8 +12,8 @@ static const struct command *const questions[] = {
 
 const struct command *question_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
-		if (!strcmp(questions[i]->name, name))
-			return questions[i];
-	return NULL;
+	const struct command *const *q = FIRST_OF(
+		x, questions, sizeof(questions) / sizeof(*questions), !strcmp((*x)->name, name));
+
+	return q ? *q : NULL;
 }

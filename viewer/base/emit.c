@@ -82,22 +82,14 @@ void emit_array(struct emit *e, const char *key)
 	open_level(e, key, "[]");
 }
 
-/* The document is complete; another may follow. */
-static void end_document(struct emit *e)
-{
-	if (e->json && !e->first)
-		fputc('\n', e->f);
-	e->first = true;
-}
-
 void emit_end(struct emit *e)
 {
 	if (!e->depth)
 		return;
 	fputc(e->close[--e->depth], e->f);
-	e->first = false;
-	if (!e->depth)
-		end_document(e);
+	e->first = !e->depth;
+	if (!e->depth) /* the document is complete; another may follow */
+		fputc('\n', e->f);
 }
 
 void emit_members(struct emit *e, const char *s, size_t len)
@@ -136,11 +128,10 @@ void emit_number(struct emit *e, const char *key, uint64_t n)
 
 void emit_null(struct emit *e, const char *key)
 {
-	if (!emit_json(e))
+	if (!e->json)
 		return;
-	label(e, key);
+	member(e, key);
 	fputs("null", e->f);
-	finish(e);
 }
 
 void emit_signed(struct emit *e, const char *key, int64_t n)

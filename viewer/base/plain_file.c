@@ -31,6 +31,17 @@ bool file_same(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+const char *file_from_here(const char *path)
+{
+	char here[PATH_MAX];
+	size_t n;
+
+	if (!getcwd(here, sizeof(here)))
+		return path;
+	n = strlen(here);
+	return !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path;
+}
+
 const char *file_trouble(int err)
 {
 	return err == EINVAL ? "a pipe or a device, not a file; write it to a file first"

@@ -11,6 +11,9 @@ FILE *file_open_stream(const char *path); /* the same; NULL with errno */
 
 bool file_same(const char *a, const char *b); /* both exist, and are one file or folder */
 
+/* The path relative to the working directory, if it lies below that. */
+const char *file_from_here(const char *path);
+
 /* A message for a file that could not be opened or read, by its errno. */
 const char *file_trouble(int err);
 

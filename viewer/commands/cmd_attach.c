@@ -70,7 +70,7 @@ static int show_attached(const struct exchange *x, const char *file, struct emit
 
 	if (rc)
 		return rc;
-	row.notes = (struct rows_import_note){ import_note_rows(&r), import_note_row, &r.defs };
+	row.notes = import_notes(&r);
 	emit_document(out, attach, &row);
 	emit_line(out, "Process %d, %s in %s", (int)x->pid, MANY(row.events, "event"), file);
 	recording_close(&r);

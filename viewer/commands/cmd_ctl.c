@@ -4,6 +4,7 @@
  * figures are read from its files, so that they work for a stopped process too.
  */
 #include <fcntl.h>
+#include <math.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -24,12 +25,6 @@ struct asking {
 	uint8_t *page;
 	struct gmt_control *c;
 	uint32_t pid;
-};
-
-struct asking_rings {
-	uint32_t rings, owned; /* number of rings; of those that a thread owns */
-	uint64_t waiting;      /* slots that are not in the recording yet */
-	uint32_t fullest;      /* most slots used in one ring */
 };
 
 #define PATIENCE_MS 5000
@@ -164,18 +159,17 @@ static int asking_ask(struct asking *k, enum gmt_request what, const char *text)
 	return rc;
 }
 
-static void asking_rings(const struct asking *k, struct asking_rings *out)
+static void count_rings(const struct asking *k, struct row_ctl_stats *s)
 {
-	*out = (struct asking_rings){ 0 };
 	for (uint64_t at = GMT_LIVE_PAGE; at + GMT_RING_REGION <= k->bytes; at += GMT_RING_REGION) {
 		const struct gmt_ring *r = (const struct gmt_ring *)(k->page + at);
 		uint32_t used = gmt_ring_used(r);
 
 		used = used < GMT_RING_SLOTS ? used : GMT_RING_SLOTS;
-		out->rings++;
-		out->owned += __atomic_load_n(&r->state, __ATOMIC_RELAXED) == GMT_RING_OWNED;
-		out->waiting += used;
-		out->fullest = used > out->fullest ? used : out->fullest;
+		s->rings++;
+		s->threads += __atomic_load_n(&r->state, __ATOMIC_RELAXED) == GMT_RING_OWNED;
+		s->waiting += used;
+		s->fullest_ring = fmax(s->fullest_ring, (double)used / GMT_RING_SLOTS);
 	}
 }
 
@@ -227,19 +221,14 @@ static int measure_rates(struct request *q)
 {
 	const struct timespec second = { 1, 0 };
 	struct row_ctl_stats first, *s = &q->row.stats;
-	struct asking_rings rings;
 	uint64_t began, ended;
 
 	look_at_figures(q->control.c, &first, &began);
 	nanosleep(&second, NULL);
 	look_at_figures(q->control.c, s, &ended);
-	asking_rings(&q->control, &rings);
+	count_rings(&q->control, s);
 	s->events_per_second = rate(first.events, s->events, ended - began);
 	s->bytes_per_second = rate(first.file_bytes, s->file_bytes, ended - began);
-	s->rings = rings.rings;
-	s->threads = rings.owned;
-	s->waiting = rings.waiting;
-	s->fullest_ring = (double)rings.fullest / GMT_RING_SLOTS;
 	s->answers = ended != began;
 	q->row.has_stats = true;
 	return 0;

@@ -61,23 +61,12 @@ static int check_table(const struct export_options *o, const struct export_forma
 			    : 0;
 }
 
-static bool begins_with_class(const char *path)
-{
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		if (outfile_begins(path, categories[c].words, strlen(categories[c].words)))
-			return true;
-	return false;
-}
-
 /* Whether a file begins like a snapshot. A converted snapshot keeps the order of its keys. */
 static bool is_snapshot(const char *path)
 {
 	static const char *const keys[] = { "device_traces", "segments", "total_size" };
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		if (outfile_starts_with(path, keys[i]))
-			return true;
-	return false;
+	return ANY_OF(x, keys, sizeof(keys) / sizeof(*keys), outfile_starts_with(path, *x));
 }
 
 static int check_output(const struct export_options *o, const struct export_format *format)
@@ -92,7 +81,8 @@ static int check_output(const struct export_options *o, const struct export_form
 	if (rc || access(o->output, F_OK))
 		return rc;
 	if (format->head_length ? strcmp(format->name, "torch") || is_snapshot(o->output)
-				: begins_with_class(o->output))
+				: ANY_OF(c, categories, CATEGORIES,
+					 outfile_begins(o->output, c->words, strlen(c->words))))
 		return 0;
 	return outfile_refuse(o->output, what);
 }

@@ -18,7 +18,7 @@ static int print_import(struct emit *out, const struct import_options *o)
 
 	if (rc)
 		return rc;
-	row.notes = (struct rows_import_note){ import_note_rows(&r), import_note_row, &r.defs };
+	row.notes = import_notes(&r);
 	emit_document(out, import, &row);
 	emit_line(out, "%s: %s", o->output, MANY(row.events, "event"));
 	emit_columns(out, import_note, &row.notes, columns, 0);

@@ -179,38 +179,32 @@ int run_dashboard(const struct dashboard_options *o, struct emit *out)
 
 /* sql: a query over a lake or over recordings. Ready questions are in views.sql. */
 
-struct lake_view {
-	char name[64];
-	struct defs_text meaning, sql;
-};
-
 ASSET_FILE(views, "viewer/commands/views.sql");
 
-#define VIEW "\n-- view "
+#define VIEW  "\n-- view "
+#define VIEWS 32
 
-/* Ready question i; false: there are no more. */
-static bool lake_view(size_t i, struct lake_view *v)
+/* Finds the ready questions: "-- view NAME: MEANING" and the query behind it. Returns how many. */
+static size_t find_views(struct row_sql_view views[VIEWS])
 {
-	const char *at = asset_views, *end = asset_end_views, *colon, *line, *next;
+	const char *at = strstr(asset_views, VIEW), *next;
+	size_t n = 0;
 
-	do {
-		at = memmem(at, (size_t)(end - at), VIEW, strlen(VIEW));
-		if (!at)
-			return false;
-		at += strlen(VIEW);
-	} while (i--);
-	colon = memchr(at, ':', (size_t)(end - at));
-	line = memchr(at, '\n', (size_t)(end - at));
-	next = memmem(at, (size_t)(end - at), VIEW, strlen(VIEW));
-	next = next ? next : end;
-	if (!colon || !line || colon > line)
-		return false;
-	snprintf(v->name, sizeof(v->name), "%.*s", (int)(colon - at), at);
-	v->meaning = (struct defs_text){ colon + 2, (size_t)(line - colon - 2) };
-	while (next > line && isspace((unsigned char)next[-1]))
-		next--;
-	v->sql = (struct defs_text){ line + 1, (size_t)(next - line - 1) };
-	return true;
+	for (; at && n < VIEWS; at = next) {
+		const char *name = at + strlen(VIEW), *meaning = strchr(name, ':') + 2;
+		const char *sql = strchr(meaning, '\n') + 1, *end;
+
+		next = strstr(sql - 1, VIEW);
+		end = next ? next : asset_end_views;
+		while (end > sql && isspace((unsigned char)end[-1]))
+			end--;
+		views[n++] = (struct row_sql_view){
+			.name = { name, (size_t)(meaning - 2 - name) },
+			.meaning = { meaning, (size_t)(sql - 1 - meaning) },
+			.sql = { sql, (size_t)(end - sql) },
+		};
+	}
+	return n;
 }
 
 /* ---- the schema ---- */
@@ -226,7 +220,21 @@ static bool lake_view(size_t i, struct lake_view *v)
 #define SQL_TEXT   "varchar"
 #define SQL_TIME   "timestamp"
 
-#define TABLE(name, meaning)			 static const struct row_sql_column columns_##name[] = {
+/* Columns of every table, which stand first; month is the name of a folder. */
+#define OF_ALL                                                                                   \
+	{ "project", SQL_TEXT, "",                                                               \
+	  "--project, or the name of the repository, or of the program's folder" },              \
+		{ "day", "date", "", "2026-11-22, of the run's start, UTC" },                    \
+		{ "run", SQL_TEXT, "", "start of the run, host and process of its first rank" }, \
+		{ "rank", SQL_INT, "", "its rank, 0 if it says none" },                          \
+		{ "month", SQL_TEXT, "", "2026-11, of the day" },                                \
+		{ "process", SQL_TEXT, "",                                                       \
+		  "host, number and start of the process, and its rank" },
+
+#define COUNT(items) (sizeof(items) / sizeof(items[0]))
+#define COUNT_OF_ALL COUNT(((const struct row_sql_column[]){ OF_ALL }))
+
+#define TABLE(name, meaning)			 static const struct row_sql_column columns_##name[] = { OF_ALL
 #define COLUMN(table, name, type, unit, meaning) { #name, SQL_##type, unit, meaning },
 #define END(name) \
 	}         \
@@ -234,104 +242,54 @@ static bool lake_view(size_t i, struct lake_view *v)
 #include "lake_tables.def"
 
 /* The same columns as in the exports. */
-static const struct row_sql_column columns_allocations[] = {
+static const struct row_sql_column columns_allocations[] = { OF_ALL
 #define COLUMN(name, kind, unit, meaning) { #name, SQL_##kind, unit, meaning },
 #include "../export/export_columns.def"
 };
 
-static const struct row_sql_column columns_events[] = {
+static const struct row_sql_column columns_events[] = { OF_ALL
 #define EVENT_COLUMN(name, member, type, bit, unit, meaning) { #name, SQL_##type, unit, meaning },
 #include "../export/export_event_columns.def"
 };
 
-#define COUNT(items) (sizeof(items) / sizeof(items[0]))
+#define SQL_TABLE(name, meaning) \
+	{ #name, meaning, { COUNT(columns_##name), NULL, (void *)columns_##name } },
 
-static const struct lake_table {
-	const char *name, *meaning;
-	const struct row_sql_column *columns;
-	size_t count;
-} lake_tables[] = {
-#define TABLE(name, meaning) { #name, meaning, columns_##name, COUNT(columns_##name) },
+static const struct row_sql_table lake_tables[] = {
+#define TABLE(name, meaning) SQL_TABLE(name, meaning)
 #define COLUMN(...)
 #define END(name)
 #include "lake_tables.def"
-	{ "allocations", "A block that ever was: with --tables allocations, and of recordings.",
-	  columns_allocations, COUNT(columns_allocations) },
-	{ "events", "An event, in order: of recordings only, not in a lake.", columns_events,
-	  COUNT(columns_events) },
+	SQL_TABLE(allocations,
+		  "A block that ever was: with --tables allocations, and of recordings.")
+		SQL_TABLE(events, "An event, in order: of recordings only, not in a lake.")
 };
-
-/* Columns of every table; month is the name of a folder. */
-static const struct row_sql_column partitions[] = {
-	{ "project", SQL_TEXT, "",
-	  "--project, or the name of the repository, or of the program's folder" },
-	{ "day", "date", "", "2026-11-22, of the run's start, UTC" },
-	{ "run", SQL_TEXT, "", "start of the run, host and process of its first rank" },
-	{ "rank", SQL_INT, "", "its rank, 0 if it says none" },
-	{ "month", SQL_TEXT, "", "2026-11, of the day" },
-	{ "process", SQL_TEXT, "", "host, number and start of the process, and its rank" },
-};
-
-/* Columns of all tables stand first. */
-static bool column_row(void *ctx, size_t i, struct row_sql_column *row)
-{
-	const struct lake_table *t = ctx;
-
-	*row = i < COUNT(partitions) ? partitions[i] : t->columns[i - COUNT(partitions)];
-	return true;
-}
-
-static bool lake_table_row(UNUSED void *ctx, size_t i, struct row_sql_table *row)
-{
-	const struct lake_table *t = &lake_tables[i];
-
-	*row = (struct row_sql_table){ .name = t->name,
-				       .meaning = t->meaning,
-				       .columns = { COUNT(partitions) + t->count, column_row,
-						    (void *)t } };
-	return true;
-}
-
-static bool view_row(UNUSED void *ctx, size_t i, struct row_sql_view *row)
-{
-	static struct lake_view v;
-
-	if (!lake_view(i, &v))
-		return false;
-	*row = (struct row_sql_view){ .name = v.name, .meaning = v.meaning, .sql = v.sql };
-	return true;
-}
-
-static size_t view_count(void)
-{
-	struct lake_view v;
-	size_t n = 0;
-
-	while (lake_view(n, &v))
-		n++;
-	return n;
-}
 
 static int print_schema(struct emit *out)
 {
-	const struct row_sql_schema row = { .tables = { COUNT(lake_tables), lake_table_row, NULL },
-					    .views = { view_count(), view_row, NULL } };
-	struct lake_view v;
+	struct row_sql_view views[VIEWS];
+	const struct row_sql_schema row = { .tables = { COUNT(lake_tables), NULL,
+							(void *)lake_tables },
+					    .views = { find_views(views), NULL, views } };
 
 	emit_document(out, sql_schema, &row);
 	emit_title(out, "Tables (each has project, day, run, rank, month and process)");
-	FOR_EACH (const struct lake_table, t, lake_tables, COUNT(lake_tables)) {
+	FOR_EACH (const struct row_sql_table, t, lake_tables, COUNT(lake_tables)) {
+		const struct row_sql_column *own = t->columns.ctx;
+
 		emit_line(out, "%s", "");
 		emit_line(out, "%s: %s", t->name, t->meaning);
-		FOR_EACH (const struct row_sql_column, c, t->columns, t->count)
+		FOR_EACH (const struct row_sql_column, c, own + COUNT_OF_ALL,
+			  t->columns.count - COUNT_OF_ALL)
 			emit_line(out, "  %-24s%-10s%s%s%s", c->name, c->type, c->meaning,
 				  c->unit[0] ? ", " : "", c->unit);
 	}
 	emit_line(out, "%s", "");
 	emit_title(out, "Ready questions: gpumemtrace sql \"from NAME\" LAKE");
 	emit_line(out, "%s", "");
-	for (size_t i = 0; lake_view(i, &v); i++)
-		emit_line(out, "  %-18s%.*s", v.name, (int)v.meaning.len, v.meaning.s);
+	FOR_EACH (const struct row_sql_view, v, views, row.views.count)
+		emit_line(out, "  %-18.*s%.*s", (int)v->name.len, v->name.s, (int)v->meaning.len,
+			  v->meaning.s);
 	return 0;
 }
 

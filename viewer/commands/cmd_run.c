@@ -9,6 +9,7 @@
 #include "../answers/values.h"
 #include "../ask/command.h"
 #include "../base/outfile.h"
+#include "../base/plain_file.h"
 #include "../base/shell.h"
 #include "../oom/oom_ranks.h"
 #include "../oom/summary.h"
@@ -56,13 +57,6 @@ static void open_notes(void)
 	setenv("SIMGPU_NOTES", notes_path, 1);
 }
 
-/* Call before the program starts. */
-static void simnotes_open(void)
-{
-	share_cards();
-	open_notes();
-}
-
 /* Copies the rest of the first notice that begins with the word; "" if there is none. */
 static bool simnotes_find(const char *word, char rest[PATH_MAX])
 {
@@ -89,12 +83,6 @@ static void simnotes_close(struct run_result *r)
 	/* Replaces the misleading "it allocated no memory": the device did not run this program. */
 	if (r->runtime[0] && !r->files)
 		snprintf(r->why, sizeof(r->why), "%s " INSIDE, r->runtime);
-}
-
-static void simnotes_tell(const struct run_result *r)
-{
-	if (r->runtime[0] && r->files)
-		say_note("%s " INSIDE, r->runtime);
 }
 
 /* Whether a program that failed had run out of memory. */
@@ -148,14 +136,6 @@ static void run_end_find(struct run_end *e, const struct run_result *f, int code
 		found = look_at_end(e, alone ? "" : all.items[i].file.name, all.items[i].file.path);
 	}
 	oom_ranks_free(&all);
-}
-
-static void run_end_tell(const struct run_end *e)
-{
-	if (!e->text[0])
-		return;
-	say_note("%s", e->text);
-	say_note("next: gpumemtrace oom %s", e->file);
 }
 
 #define OUTPUT "GPUMEMTRACE_OUTPUT"
@@ -267,19 +247,10 @@ static int note_value(void *ctx, const struct gmt_event *e)
  * be too low. */
 static void find_values(struct read_values *r, const char *path)
 {
-	if (recording_open(&r->recording, path) ||
-	    recording_run(&r->recording, UINT64_MAX, note_value, r))
+	if (recording_open(&r->recording, path) || recording_run(&r->recording, note_value, r))
 		return;
 	owners_open(&r->owners, &r->stacks, &r->recording.defs);
 	values_find(&r->values, &r->reads, &r->owners);
-}
-
-static void tell_values(const struct values *v)
-{
-	char text[VALUES_SENTENCE];
-
-	if (v->decisions)
-		say_note("%s; %s", values_sentence(v, text), values_effect(v));
 }
 
 static void emit_run(const struct run_result *f, int code, const struct values *values,
@@ -299,7 +270,7 @@ static void emit_run(const struct run_result *f, int code, const struct values *
 			       .has_runtime_inside = f->runtime[0],
 			       .runtime_inside = f->runtime,
 			       .has_changes = changes->count,
-			       .changes = { changes->count, run_changes_row, changes } };
+			       .changes = { changes->count, NULL, changes->made } };
 
 	row.has_values_not_computed = values_document(values, &row.values_not_computed);
 	emit_document(out, run, &row);
@@ -328,10 +299,10 @@ static void tell_nothing(const struct run_result *f, const struct run_old *old)
 {
 	if (old->count == 1)
 		say_note("nothing was recorded: %s; %s is still that of an earlier run", f->why,
-			 run_output_short(old->paths[0]));
+			 file_from_here(old->paths[0]));
 	else if (old->count)
 		say_note("nothing was recorded: %s; %s and %s are still those of an earlier run",
-			 f->why, run_output_short(old->paths[0]),
+			 f->why, file_from_here(old->paths[0]),
 			 MANY(old->count - 1, "other recording"));
 	else
 		say_note("nothing was recorded: %s", f->why);
@@ -340,13 +311,17 @@ static void tell_nothing(const struct run_result *f, const struct run_old *old)
 static void tell_run(const struct run_result *f, int code, const struct values *values,
 		     const struct run_old *old)
 {
+	char text[VALUES_SENTENCE];
+
 	say_command(NULL);
-	simnotes_tell(f);
+	if (f->runtime[0] && f->files)
+		say_note("%s " INSIDE, f->runtime);
 	if (f->files)
 		tell_files(f);
 	else
 		tell_nothing(f, old);
-	tell_values(values);
+	if (values->decisions)
+		say_note("%s; %s", values_sentence(values, text), values_effect(values));
 	tell_failure(code, values);
 }
 
@@ -405,8 +380,10 @@ int run_run(const struct run_options *o, struct emit *out)
 		run_changes_drop(&changes);
 		return code;
 	}
-	if (o->sim)
-		simnotes_open();
+	if (o->sim) {
+		share_cards();
+		open_notes();
+	}
 	run_result_listen();
 	clock_gettime(CLOCK_REALTIME_COARSE, &w.start);
 	code = child_run(command, watch_run, &w);
@@ -426,9 +403,11 @@ int run_run(const struct run_options *o, struct emit *out)
 		run_changes_say(&changes);
 	}
 	run_end_find(&end, &f, code);
-	if (emit_json(out))
+	if (emit_json(out)) {
 		emit_run(&f, code, values, &end, &changes);
-	else
-		run_end_tell(&end);
+	} else if (end.text[0]) {
+		say_note("%s", end.text);
+		say_note("next: gpumemtrace oom %s", end.file);
+	}
 	return ended;
 }

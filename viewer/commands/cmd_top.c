@@ -132,12 +132,6 @@ static void open_view(const struct emit *out, struct top_view *v)
 		v->from = 0;
 }
 
-static void close_view(struct top_view *v)
-{
-	free(v->holders.items);
-	moment_free(&v->shot.moment);
-}
-
 static enum phase phase_now(const struct top_view *v)
 {
 	const struct spans *s = &v->f.timeline.model.spans;
@@ -160,20 +154,6 @@ static bool top_line_row(void *ctx, size_t i, struct row_line *row)
 	return true;
 }
 
-static bool top_class_row(void *ctx, size_t i, struct row_class_line *row)
-{
-	const struct top_view *v = ctx;
-
-	*row = holder_line(&v->holders.items[v->from + i]);
-	return true;
-}
-
-static bool top_run_row(void *ctx, size_t i, struct row_fact *row)
-{
-	*row = run_fact(ctx, i);
-	return row->value.len;
-}
-
 static struct row_top top_row(struct top_view *v)
 {
 	const struct moment *mo = &v->shot.moment;
@@ -192,7 +172,7 @@ static struct row_top top_row(struct top_view *v)
 				 .phase = phases[phase_now(v)].name,
 				 .categories = v->shot.bytes,
 				 .lines = { v->holders.count, top_line_row, &v->holders },
-				 .run = { RUN_IDENTITY, top_run_row, &v->f.recording.defs } };
+				 .run = { RUN_IDENTITY, run_fact_row, &v->f.recording.defs } };
 }
 
 static const char *const ends[] = {
@@ -307,7 +287,8 @@ static void print_frame(struct emit *out, const struct top_options *o, struct to
 		TEXT_COLUMN("bytes", class_line_bytes, 1, 10),
 		TEXT_COLUMN("blocks", class_line_blocks, 1, 8),
 	};
-	struct rows_class_line lines = { 0, top_class_row, v };
+	struct rows_class_line lines;
+	struct holders rest;
 	struct row_top row;
 
 	open_view(out, v);
@@ -316,11 +297,14 @@ static void print_frame(struct emit *out, const struct top_options *o, struct to
 	if (!emit_json(out)) {
 		print_top_head(out, v);
 		classes(out, v);
-		lines.count = v->holders.count - v->from;
+		rest = (struct holders){ .items = v->holders.items + v->from,
+					 .count = v->holders.count - v->from };
+		lines = holders_rows(&rest);
 		emit_columns(out, class_line, &lines, columns,
 			     o->top > 0 && !v->all ? (size_t)o->top : 0);
 	}
-	close_view(v);
+	free(v->holders.items);
+	moment_free(&v->shot.moment);
 }
 
 /* Draws one frame on the screen. */

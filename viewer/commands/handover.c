@@ -67,14 +67,6 @@ static void listen_to_signals(struct sigaction old[ENDINGS], bool even_ignored)
 			sigaction(ending[i], &pass, NULL);
 }
 
-/* Restores the handlers. Returns the signal that came, or 0. */
-static int stop_listening(const struct sigaction old[ENDINGS])
-{
-	for (size_t i = 0; i < ENDINGS; i++)
-		sigaction(ending[i], &old[i], NULL);
-	return interrupted;
-}
-
 /* ---- the process ---- */
 
 /* The Pythons to try, in order of i; NULL after the last. */
@@ -271,16 +263,17 @@ static int ask_pythons(struct question *q)
 {
 	struct sigaction old[ENDINGS];
 	const char *python;
-	int rc = -1, signal;
+	int rc = -1;
 
 	listen_to_signals(old, q->kind == QUESTION_SEARCH);
 	for (size_t i = 0; rc < 0 && (python = python_place(i)); i++)
 		rc = ask_python(q, python);
 	if (rc < 0 && own_python(q))
 		rc = ask_python(q, own_python(q));
-	signal = stop_listening(old);
-	if (signal && q->kind != QUESTION_SEARCH)
-		raise(signal);
+	for (size_t i = 0; i < ENDINGS; i++)
+		sigaction(ending[i], &old[i], NULL);
+	if (interrupted && q->kind != QUESTION_SEARCH)
+		raise(interrupted);
 	return rc;
 }
 

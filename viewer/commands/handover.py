@@ -3,37 +3,41 @@
 # stdin with the question, so that any Python will do, gpumemtrace installed or not.
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
 import types
-from typing import Any, List, Tuple
+from importlib.machinery import ModuleSpec
+from typing import Any, Dict, Optional
 
 sys.path[:] = [p for p in sys.path if p not in ("", ".")]
+PACKAGE = "gpumemtrace_tool"
 
 
-def new_module(name: str) -> types.ModuleType:
-    """With its packages."""
-    package, _, own = name.rpartition(".")
-    module = sys.modules[name] = types.ModuleType(name)
-    module.__package__ = package
-    if package:
-        around = sys.modules.get(package) or new_module(package)
-        setattr(around, "__path__", [])
-        setattr(around, own, module)
-    return module
+class Inside:
+    """Imports modules from the texts of their files, by names such as "ranks/ranks_run.py"."""
 
+    def __init__(self, modules: str) -> None:
+        parts = modules.split("\0")
+        self.texts: Dict[str, str] = dict(zip(parts[::2], parts[1::2]))
 
-def load(modules: List[Tuple[str, str]]) -> Any:
-    """The last of them."""
-    for name, text in modules:
-        module = new_module(f"gpumemtrace_tool.{name}")
-        exec(compile(text, f"{name}.py", "exec"), module.__dict__)
-    return module
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
+        package, _, inside = name.partition(".")
+        file = inside.replace(".", "/") + ".py"
+        return ModuleSpec(name, self, origin=file, is_package=file not in self.texts) if package == PACKAGE else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """As usual."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        file = module.__spec__.origin
+        exec(compile(self.texts.get(file, ""), file, "exec"), module.__dict__)
 
 
 if sys.version_info < (3, 9):
     sys.exit(97)
 request = json.loads(sys.stdin.buffer.read())
 os.write(3, b'{"begun": true}\n')
-load(request.pop("modules")).main(request)
+sys.meta_path.insert(0, Inside(request.pop("modules")))
+importlib.import_module(f"{PACKAGE}.{request.pop('main')}").main(request)

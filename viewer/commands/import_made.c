@@ -25,12 +25,12 @@ int import_look(struct recording *r, const char *file, uint64_t *events)
 
 	if (rc)
 		return rc;
-	rc = recording_run(r, UINT64_MAX, tally_event, &t);
+	rc = recording_run(r, tally_event, &t);
 	*events = t.events;
 	return rc;
 }
 
-bool import_note_row(void *ctx, size_t i, struct row_import_note *row)
+static bool import_note_row(void *ctx, size_t i, struct row_import_note *row)
 {
 	const struct defs *defs = ctx;
 	const struct defs_meta *m = (const struct defs_meta *)defs->metas.items + i;
@@ -39,7 +39,7 @@ bool import_note_row(void *ctx, size_t i, struct row_import_note *row)
 	return !strncmp(m->key.s, "note.", 5);
 }
 
-size_t import_note_rows(const struct recording *r)
+struct rows_import_note import_notes(struct recording *r)
 {
-	return r->defs.metas.count;
+	return (struct rows_import_note){ r->defs.metas.count, import_note_row, &r->defs };
 }

@@ -11,7 +11,5 @@ int import_make(const char *snapshot, const char *output);
 /* Opens the new recording and counts its events. */
 int import_look(struct recording *r, const char *file, uint64_t *events);
 
-/* Rows about parts that the snapshot lacks, which the recording stores as facts: `rows` of struct
- * row_import_note, for a list whose context is the recording's definitions. */
-bool import_note_row(void *defs, size_t i, struct row_import_note *row);
-size_t import_note_rows(const struct recording *r);
+/* Rows about parts that the snapshot lacks, which the recording stores as facts. */
+struct rows_import_note import_notes(struct recording *r);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/ending.h"
 #include "../base/map.h"
 #include "../base/plain_file.h"
 #include "../base/sorted.h"
@@ -16,13 +17,6 @@
 static void add_path(struct lake_files *files, const char *path)
 {
 	ranks_look(need_item(files->items, files->count, files->room), need_text(path));
-}
-
-static bool is_recording_name(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot && !strcmp(dot, ".gmt");
 }
 
 /* Adds all recordings below a folder. Links to folders are not followed, because they may form a
@@ -44,7 +38,7 @@ static int walk(struct lake_files *files, const char *folder)
 			continue;
 		if (S_ISDIR(st.st_mode))
 			rc = walk(files, path);
-		else if (is_recording_name(e->d_name) && !stat(path, &st) && S_ISREG(st.st_mode))
+		else if (ending_is(e->d_name, ".gmt") && !stat(path, &st) && S_ISREG(st.st_mode))
 			add_path(files, path);
 	}
 	closedir(d);
@@ -76,12 +70,9 @@ static bool same_job(const struct rank_file *a, const struct rank_file *b)
 	return !strcmp(a->job, b->job) && (!a->job_is_local || !strcmp(a->host, b->host));
 }
 
-static int by_job(const void *a, const void *b)
-{
-	const struct rank_file *x = a, *y = b;
-
-	return strcmp(x->job, y->job) ?: strcmp(x->host, y->host) * !same_job(x, y) ?: ORDER(x->start_ns, y->start_ns) ?: strcmp(x->path, y->path);
-}
+COMPARE(by_job, struct rank_file,
+	strcmp(x->job, y->job) ?: strcmp(x->host, y->host) * !same_job(x, y) ?:
+	ORDER(x->start_ns, y->start_ns) ?: strcmp(x->path, y->path))
 
 int lake_files_find(struct lake_files *files, char *const *paths)
 {

@@ -44,10 +44,9 @@ static int help(FILE *out)
 
 static const struct command *find_command(const char *name)
 {
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(commands[i]->name, name))
-			return commands[i];
-	return NULL;
+	const struct command *const *c = FIRST_OF(x, commands, COMMANDS, !strcmp((*x)->name, name));
+
+	return c ? *c : NULL;
 }
 
 static const char *command_name(UNUSED const void *ctx, size_t i)
@@ -119,12 +118,6 @@ static int run_command(const struct command *c, char **argv)
 	return rc;
 }
 
-static int print_version(void)
-{
-	printf("gpumemtrace %s\n", GMT_TOOL_VERSION);
-	return EXIT_OK;
-}
-
 static int run_words(char **argv)
 {
 	const struct command *c;
@@ -137,8 +130,10 @@ static int run_words(char **argv)
 		return help(stdout);
 	if (!strcmp(argv[1], "help"))
 		return help_on(argv[2]);
-	if (!strcmp(argv[1], "--version"))
-		return print_version();
+	if (!strcmp(argv[1], "--version")) {
+		printf("gpumemtrace %s\n", GMT_TOOL_VERSION);
+		return EXIT_OK;
+	}
 	if (!strcmp(argv[1], "--completions"))
 		return completions_print(stdout, argv[2], commands, COMMANDS);
 	if (!strcmp(argv[1], SEARCH_FACTS))

@@ -75,12 +75,6 @@ static int whole_list(const struct command *c, void *options, const struct ranks
 	return rc;
 }
 
-static int refuse_runs(const struct command *c, const struct ranks_run *run, char *const *paths)
-{
-	return say_usage("%s explains one run, and %zu are named (%s, %s%s): name one of them",
-			 c->name, run->runs, paths[0], paths[1], paths[2] ? ", .." : "");
-}
-
 static int with_run(const struct command *c, void *options, const struct options_common *common,
 		    char *const *paths, struct emit *out)
 {
@@ -90,7 +84,9 @@ static int with_run(const struct command *c, void *options, const struct options
 	if (rc)
 		return rc;
 	if (run.runs > 1 && c->runs == COMMAND_REFUSE_RUNS)
-		rc = refuse_runs(c, &run, paths);
+		rc = say_usage("%s explains one run, and %zu are named (%s, %s%s): name one of "
+			       "them",
+			       c->name, run.runs, paths[0], paths[1], paths[2] ? ", .." : "");
 	else if (c->ranks == COMMAND_ALL)
 		rc = whole_list(c, options, &run, common, paths[0], out);
 	else if (c->ranks == COMMAND_FILES && !common->rank && has_folder(c, options))

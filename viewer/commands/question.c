@@ -24,29 +24,14 @@ void search_begin(struct question *q, const char *what, const char *cards)
 	question_text(q, "cards", cards);
 }
 
-#define EVERY(name)  ASSET_FILE(name, "python/gpumemtrace/" #name ".py");
-#define CORE(name)   ASSET_FILE(name, "python/gpumemtrace/" #name ".py");
-#define RANKS(name)  ASSET_FILE(name, "python/gpumemtrace/ranks/" #name ".py");
-#define LAKE(name)   ASSET_FILE(name, "python/gpumemtrace/lake/" #name ".py");
-#define SEARCH(name) ASSET_FILE(name, "python/gpumemtrace/search/" #name ".py");
-#include "python_modules.def"
-#define NEEDED(name) ASSET_FILE(name, "python/gpumemtrace/changes/" #name ".py");
-#define CHANGED(name)
-#include "change_modules.def"
+/* The modules that answer: names of files below python/gpumemtrace, each followed by its text; a
+ * zero byte ends each of both. */
+ASSET_FILE(python_modules, "build/python_modules");
 
-static const struct {
-	unsigned kinds;
-	const char *name, *text;
-} modules[] = {
-#define EVERY(name)  { QUESTION_LAKE | QUESTION_SEARCH | QUESTION_RANKS, #name, asset_##name },
-#define CORE(name)   { QUESTION_LAKE | QUESTION_RANKS, #name, asset_##name },
-#define RANKS(name)  { QUESTION_RANKS, "ranks." #name, asset_##name },
-#define LAKE(name)   { QUESTION_LAKE, "lake." #name, asset_##name },
-#define SEARCH(name) { QUESTION_SEARCH, "search." #name, asset_##name },
-#define NEEDED(name) { QUESTION_SEARCH, "changes." #name, asset_##name },
-#define CHANGED(name)
-#include "change_modules.def"
-#include "python_modules.def"
+static const char *const mains[] = {
+	[QUESTION_SEARCH] = "search.search_main",
+	[QUESTION_LAKE] = "lake.lake_perform",
+	[QUESTION_RANKS] = "ranks.ranks_main",
 };
 
 /* ---- the request ---- */
@@ -69,20 +54,6 @@ void question_number(struct question *q, const char *key, double n)
 	emit_decimal(q->request, key, n);
 }
 
-static void put_modules(struct question *q)
-{
-	emit_array(q->request, "modules");
-	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-		if (!(modules[i].kinds & q->kind))
-			continue;
-		emit_array(q->request, NULL);
-		emit_text(q->request, NULL, modules[i].name);
-		emit_text(q->request, NULL, modules[i].text);
-		emit_end(q->request);
-	}
-	emit_end(q->request);
-}
-
 void question_begin(struct question *q, enum question_kind kind, const char *what)
 {
 	char own[PATH_MAX], core[PATH_MAX];
@@ -92,7 +63,9 @@ void question_begin(struct question *q, enum question_kind kind, const char *wha
 	q->f = need_stream(&q->text, &q->len);
 	q->request = emit_open(q->f, true);
 	emit_object(q->request, NULL);
-	put_modules(q);
+	emit_bytes(q->request, "modules", asset_python_modules,
+		   (size_t)(asset_end_python_modules - asset_python_modules));
+	question_text(q, "main", mains[kind]);
 	question_text(q, "what", what);
 	question_text(q, "version", GMT_TOOL_VERSION);
 	question_text(q, "tool", own);

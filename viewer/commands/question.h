@@ -10,7 +10,7 @@
 #include "../base/json.h"
 #include "../ask/command.h"
 
-enum question_kind { QUESTION_SEARCH = 1, QUESTION_LAKE = 2, QUESTION_RANKS = 4 };
+enum question_kind { QUESTION_SEARCH, QUESTION_LAKE, QUESTION_RANKS };
 
 struct question {
 	struct emit *out; /* gets the answer */

@@ -6,7 +6,6 @@
  */
 #include "run_changes.h"
 
-#include "../base/asset.h"
 #include "../base/plain_file.h"
 #include "../base/shell.h"
 #include "../recording/owners.h"
@@ -16,36 +15,31 @@
 	"import sys, types; p = sys.modules[\"c\"] = types.ModuleType(\"c\"); " \
 	"p.__path__ = [sys.argv[1]]; from c.changes_tell import main; main()"
 
-#define NEEDED(name)  extern const char asset_##name[], asset_end_##name[];
-#define CHANGED(name) ASSET_FILE(name, "python/gpumemtrace/changes/" #name ".py");
-#include "change_modules.def"
+#define CHANGES "changes/"
 
-static const struct {
-	const char *file, *text, *end;
-} files[] = {
-#define NEEDED(name)  CHANGED(name)
-#define CHANGED(name) { #name ".py", asset_##name, asset_end_##name },
-#include "change_modules.def"
-};
+extern const char asset_python_modules[], asset_end_python_modules[]; /* as in question.c */
 
 static int write_modules(const char *folder)
 {
 	char path[PATH_MAX + 64];
-	bool bad = false;
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		bool site = !strcmp(files[i].file, "changes_site.py");
+	for (const char *name = asset_python_modules, *text; name < asset_end_python_modules;
+	     name = text + strlen(text) + 1) {
+		const char *file = name + strlen(CHANGES);
+		bool bad;
 		FILE *f;
 
+		text = name + strlen(name) + 1;
+		if (strncmp(name, CHANGES, strlen(CHANGES)))
+			continue;
 		snprintf(path, sizeof(path), "%s/%s", folder,
-			 site ? "sitecustomize.py" : files[i].file);
+			 strcmp(file, "changes_site.py") ? file : "sitecustomize.py");
 		f = fopen(path, "w");
-		if (!f || fwrite(files[i].text, files[i].end - files[i].text, 1, f) != 1)
-			bad = true;
-		if (f && fclose(f))
-			bad = true;
+		bad = !f || fputs(text, f) < 0;
+		if ((f && fclose(f)) || bad)
+			return say_unreadable("%s cannot be written: %s", path, strerror(errno));
 	}
-	return bad ? say_unreadable("%s cannot be written: %s", path, strerror(errno)) : 0;
+	return 0;
 }
 
 /* Removes the folder, and the compiled modules that Python wrote into it. */
@@ -170,10 +164,4 @@ void run_changes_say(const struct run_changes *c)
 	for (size_t i = 0; i < c->count; i++)
 		say_note("%s%s: %s", c->made[i].times ? "" : "not made: ", c->made[i].change,
 			 c->made[i].text);
-}
-
-bool run_changes_row(void *ctx, size_t i, struct row_run_change *row)
-{
-	*row = ((const struct run_changes *)ctx)->made[i];
-	return true;
 }

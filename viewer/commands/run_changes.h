@@ -19,4 +19,3 @@ int run_changes_begin(struct run_changes *c, char **names, char *const *command)
 void run_changes_drop(struct run_changes *c); /* if no program was started */
 void run_changes_end(struct run_changes *c);  /* after the program: finds what was done */
 void run_changes_say(const struct run_changes *c);
-bool run_changes_row(void *ctx, size_t i, struct row_run_change *row);

@@ -36,17 +36,6 @@ int run_output_absolute(const char *pattern, char absolute[PATH_MAX])
 	return 0;
 }
 
-const char *run_output_short(const char *path)
-{
-	char here[PATH_MAX];
-	size_t n;
-
-	if (!getcwd(here, sizeof(here)))
-		return path;
-	n = strlen(here);
-	return !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path;
-}
-
 static size_t length_of_name(const char *name)
 {
 	size_t n = strlen(name), end = strlen(GMT);

@@ -304,21 +304,15 @@ static int load(const char *variable, const char *name)
 	return prepend(variable, path);
 }
 
-static void *preload_simulator(void)
-{
-	char path[PATH_MAX];
-
-	return library_find("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
-}
-
 /* The simulated driver says whether it knows the card, and lists those it knows. It prints itself
  * what is wrong in the environment. Returns an exit code. */
 static int check_card(const char *card)
 {
-	void *driver = preload_simulator();
+	char text[1024], path[PATH_MAX];
+	void *driver =
+		library_find("libsimgpu.so", path) ? dlopen(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
 	int (*unknown)(const char *by, const char *card, char *text, size_t room) = NULL;
 	int (*init)(unsigned) = NULL;
-	char text[1024];
 
 	if (driver) {
 		unknown = (typeof(unknown))dlsym(driver, "simgpuCardUnknown");

@@ -71,9 +71,6 @@ void run_output_remove_old(struct run_old *old);
 /* Makes a pattern for glob(): * for each placeholder, and `more` before the ending. */
 void run_output_glob(const char *pattern, const char *more, char *out, int room);
 
-/* The path relative to the working directory, if it lies below that. */
-const char *run_output_short(const char *path);
-
 /* The result of a program that `run` started: its recordings, or why there is none. */
 
 /* Whether the found recordings are the ranks of one run, so that `run` can suggest their folder. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../format/runnotes.h"
+#include "../base/plain_file.h"
 #include "../ranks/ranks_look.h"
 #include "../recording/running.h"
 
@@ -91,7 +92,7 @@ static void look_at_noted(struct run_result *r, const char *path)
 
 	if (!running_info(path, &info))
 		return;
-	path = run_output_short(path);
+	path = file_from_here(path);
 	run_ranks_note(&r->ranks, path);
 	add_path(r, path);
 	if (r->files == 1 || info.last_seq > r->events) {
@@ -189,13 +190,6 @@ static bool has_card(void)
 	return found;
 }
 
-static void tell_missing_card(struct run_result *r)
-{
-	if (!has_card())
-		text_add(r->why, sizeof(r->why),
-			 "; this machine has no NVIDIA GPU, --sim h100-80g simulates one");
-}
-
 static void tell_ending(struct run_result *r)
 {
 	if (child_signal())
@@ -215,8 +209,9 @@ static void tell_unseen(struct run_result *r)
 	else
 		SAY("no CUDA allocation in the programs that loaded the library: %s",
 		    programs(text, sizeof(text)));
-	if (notes->off != notes->loaded)
-		tell_missing_card(r);
+	if (notes->off != notes->loaded && !has_card())
+		text_add(r->why, sizeof(r->why),
+			 "; this machine has no NVIDIA GPU, --sim h100-80g simulates one");
 	tell_ending(r);
 }
 

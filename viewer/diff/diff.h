@@ -80,7 +80,8 @@ void diff_find(struct diff *d);
  * used. That is chance, and no change of the program. */
 #define DIFF_REMAINDER 1048576
 bool diff_like_size(uint64_t a, uint64_t b); /* apart from such a remainder */
-#define DIFF_SMALLEST 512		     /* the allocator rounds up to this */
+bool diff_like_sizes(const uint64_t *a, const uint64_t *b, uint64_t count);
+#define DIFF_SMALLEST 512 /* the allocator rounds up to this */
 /* The power of two by which all blocks of one sorted list are larger, among those large enough to
  * measure; 0 = there is none. */
 double diff_power_of_two(const uint64_t *x, const uint64_t *y, uint64_t count);
@@ -121,11 +122,6 @@ void diff_collect(struct diff *d, const struct diff_rule *rule);
 /* Makes a finding without pairs. */
 struct diff_finding *diff_new_finding(struct diff *d, enum diff_cause cause);
 void diff_add_pair(struct diff_finding *f, struct diff_pair *p);
-/* Whether its class is one of these bits. */
-static inline bool diff_is_of(const struct diff_pair *p, uint32_t classes)
-{
-	return 1u << p->category & classes;
-}
 void diff_causes(struct diff *d);
 /* diff_passes.c, maximum over the steps: gradients that arrived at parameters, backward passes. */
 uint64_t diff_gradients(const struct diff_side *s);

@@ -284,12 +284,9 @@ static bool is_state(const struct diff *d, const struct diff_pair *p, UNUSED con
 /* Equally many blocks, of equal size apart from a remainder. */
 static bool may_be_remainders(const struct diff_pair *p)
 {
-	if (p->finding || !p->old_sizes || !p->new_sizes || p->blocks_old != p->blocks_new)
-		return false;
-	for (uint64_t i = 0; i < p->blocks_old; i++)
-		if (!diff_like_size(p->old_sizes[i], p->new_sizes[i]))
-			return false;
-	return p->bytes_old != p->bytes_new;
+	return !p->finding && p->old_sizes && p->new_sizes && p->blocks_old == p->blocks_new &&
+	       p->bytes_old != p->bytes_new &&
+	       diff_like_sizes(p->old_sizes, p->new_sizes, p->blocks_old);
 }
 
 /* A change of the program makes all of them larger by the same amount, chance only some. */

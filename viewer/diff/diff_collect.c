@@ -121,7 +121,7 @@ static void name_finding(const struct diff *d, struct diff_finding *f, const str
 static bool takes(const struct diff *d, const struct diff_rule *rule, const struct diff_pair *p)
 {
 	return diff_differs(p) && diff_delta(p) * rule->direction >= 0 &&
-	       (!rule->classes || diff_is_of(p, rule->classes)) &&
+	       (!rule->classes || (1u << p->category & rule->classes)) &&
 	       (!rule->takes || rule->takes(d, p, rule->facts));
 }
 

@@ -30,13 +30,9 @@ static bool one_sided(const struct diff *d, const struct diff_pair *p)
 static bool may_be_moved(const struct diff *d, const struct diff_pair *gone,
 			 const struct diff_pair *new)
 {
-	if (new->old_site || !one_sided(d, new) || gone->category != new->category ||
-	    gone->blocks_old != new->blocks_new)
-		return false;
-	for (uint64_t i = 0; i < gone->blocks_old; i++)
-		if (!diff_like_size(gone->old_sizes[i], new->new_sizes[i]))
-			return false;
-	return true;
+	return !new->old_site &&one_sided(d, new) && gone->category == new->category &&
+	       gone->blocks_old == new->blocks_new &&diff_like_sizes(
+					   gone->old_sizes, new->new_sizes, gone->blocks_old);
 }
 
 static double score_of(const struct diff *d, const struct diff_pair *gone,

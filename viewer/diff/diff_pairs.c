@@ -149,6 +149,13 @@ bool diff_like_size(uint64_t a, uint64_t b)
 	       (a > DIFF_REMAINDER && b > DIFF_REMAINDER && diff_apart(a, b) <= DIFF_REMAINDER);
 }
 
+bool diff_like_sizes(const uint64_t *a, const uint64_t *b, uint64_t count)
+{
+	while (count && diff_like_size(a[count - 1], b[count - 1]))
+		count--;
+	return !count;
+}
+
 /* Whether one size is the other times the factor; both are rounded up, and large ones can have a
  * remainder. */
 static bool scaled_size(uint64_t a, uint64_t b, double factor)
@@ -207,10 +214,7 @@ static bool may_pair(const struct diff *d, const struct diff_row *a, const struc
 		return false;
 	if (like & LARGEST)
 		return diff_like_size(x[a->blocks - 1], y[b->blocks - 1]);
-	for (uint64_t i = 0; like & SIZES && i < a->blocks; i++)
-		if (!diff_like_size(x[i], y[i]))
-			return false;
-	return true;
+	return !(like & SIZES) || diff_like_sizes(x, y, a->blocks);
 }
 
 /* Similarity of two rows beyond their key; symmetric. */

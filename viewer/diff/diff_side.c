@@ -192,17 +192,9 @@ static bool find_recompute(struct diff_side *s)
 	return found;
 }
 
-/* Whether results were cast: the recording has the backward node of a cast. */
-static bool find_casts(const struct diff_side *s)
-{
-	const struct defs_text *strings = s->recording.defs.strings.items;
-
-	return ANY_OF(x, strings, s->recording.defs.strings.count,
-		      !strcmp(x->s, "ToCopyBackward0"));
-}
-
 int diff_side_open(struct diff_side *s, const char *path, long device)
 {
+	const struct defs_text *strings;
 	const struct curve *curve;
 	int rc;
 
@@ -221,7 +213,9 @@ int diff_side_open(struct diff_side *s, const char *path, long device)
 	if (s->timeline.framework)
 		reserved_find(&s->reserved, &s->timeline, s->timeline.device);
 	s->recomputes = find_recompute(s);
-	s->casts = find_casts(s);
+	strings = s->recording.defs.strings.items;
+	s->casts = ANY_OF(x, strings, s->recording.defs.strings.count,
+			  !strcmp(x->s, "ToCopyBackward0")); /* the backward node of a cast */
 	s->compiled = defs_has_file(&s->recording.defs, "torch/_functorch/_aot_autograd/");
 	return 0;
 }

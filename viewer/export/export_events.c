@@ -93,7 +93,7 @@ int export_event_table(struct export *x)
 	for (unsigned i = 0; i < table.count; i++)
 		columns[i] = export_event_columns[table.what[i]];
 	table.ctx = a = arrow_open(x->f, columns, table.count);
-	rc = recording_run(x->recording, UINT64_MAX, export_event_row, &table);
+	rc = recording_run(x->recording, export_event_row, &table);
 	arrow_close(a);
 	return rc;
 }

@@ -52,8 +52,7 @@ static void write_frame(struct torch *t, const struct frame *f)
 	}
 	pickler_dict(&t->p);
 	pickler_text_at(&t->p, "name", name, strlen(name));
-	pickler_word(&t->p, "filename");
-	pickler_word(&t->p, f->file[0] ? f->file : "??");
+	pickler_word_at(&t->p, "filename", f->file[0] ? f->file : "??");
 	pickler_int_at(&t->p, "line", f->line);
 	pickler_dict_end(&t->p);
 	*at = pickler_keep(&t->p);
@@ -87,14 +86,12 @@ static void entry(struct torch *t, const char *action, const struct origin *e, u
 
 	pickler_next(&t->p, t->entries++);
 	pickler_dict(&t->p);
-	pickler_word(&t->p, "action");
-	pickler_word(&t->p, action);
+	pickler_word_at(&t->p, "action", action);
 	pickler_int_at(&t->p, oom ? "device_free" : "addr", (int64_t)addr);
 	pickler_int_at(&t->p, "size", (int64_t)size);
 	pickler_int_at(&t->p, "stream", (int64_t)stream);
 	pickler_int_at(&t->p, "time_us", (int64_t)(export_wall(t->x, e->time_ns) / 1000));
-	pickler_word(&t->p, "compile_context");
-	pickler_word(&t->p, "N/A");
+	pickler_word_at(&t->p, "compile_context", "N/A");
 	export_torch_class(&t->p, class);
 	export_torch_category(&t->p, &t->named, action, class);
 	write_frames(t, e->stack, e->seq);
@@ -236,8 +233,7 @@ static void write_block(struct torch *t, uint64_t addr, uint64_t size, const str
 	pickler_int_at(&t->p, "address", (int64_t)addr);
 	pickler_int_at(&t->p, "size", (int64_t)size);
 	pickler_int_at(&t->p, "requested_size", live ? (int64_t)size : 0);
-	pickler_word(&t->p, "state");
-	pickler_word(&t->p, live ? "active_allocated" : "inactive");
+	pickler_word_at(&t->p, "state", live ? "active_allocated" : "inactive");
 	export_torch_class(&t->p, live ? (int)live->mark : -1);
 	write_frames(t, live ? live->stack : 0, live ? live->seq : 0);
 	pickler_dict_end(&t->p);
@@ -282,8 +278,7 @@ static void write_segment(struct torch *t, const struct block *s, uint64_t end)
 	pickler_int_at(&t->p, "active_size", (int64_t)sum);
 	pickler_int_at(&t->p, "requested_size", (int64_t)sum);
 	pickler_int_at(&t->p, "stream", (int64_t)s->stream);
-	pickler_word(&t->p, "segment_type");
-	pickler_word(&t->p, size <= 2 << 20 ? "small" : "large");
+	pickler_word_at(&t->p, "segment_type", size <= 2 << 20 ? "small" : "large");
 	pickler_word(&t->p, "segment_pool_id");
 	pickler_int(&t->p, 0);
 	pickler_int(&t->p, 0);
@@ -318,8 +313,7 @@ static void write_annotation(struct torch *t, const struct lives_mark *m, int de
 	struct defs_text name = defs_string(&t->x->recording->defs, m->name);
 
 	pickler_dict(p);
-	pickler_word(p, "stage");
-	pickler_word(p, m->kind == GMT_RANGE_BEGIN ? "START" : "END");
+	pickler_word_at(p, "stage", m->kind == GMT_RANGE_BEGIN ? "START" : "END");
 	pickler_text_at(p, "name", name.s, name.len);
 	pickler_int_at(p, "device", device);
 	pickler_int_at(p, "time_us", (int64_t)(export_wall(t->x, m->ns) / 1000));

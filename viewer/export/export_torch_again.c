@@ -154,8 +154,7 @@ void export_torch_class(struct pickler *p, int class)
 
 	if (class >= 0)
 		snprintf(text, sizeof(text), "%s" OWN_METADATA, categories[class].words);
-	pickler_word(p, "user_metadata");
-	pickler_word(p, text);
+	pickler_word_at(p, "user_metadata", text);
 }
 
 void export_torch_category(struct pickler *p, bool *named, const char *action, int class)
@@ -165,8 +164,7 @@ void export_torch_category(struct pickler *p, bool *named, const char *action, i
 	if (birth && (!*named || class < 0))
 		return;
 	*named = true;
-	pickler_word(p, "category");
-	pickler_word(p, birth ? categories[class].words : "unknown");
+	pickler_word_at(p, "category", birth ? categories[class].words : "unknown");
 }
 
 static int add_part(void *ctx, const struct gmt_def *d)

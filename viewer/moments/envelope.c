@@ -22,14 +22,6 @@ static void open_bucket(struct envelope *e, size_t i)
 	b->used = e->used;
 }
 
-static void set_times(struct envelope *e)
-{
-	for (size_t i = 0; i < e->count; i++) {
-		e->buckets[i].first_ns = edge(e, i);
-		e->buckets[i].last_ns = edge(e, i + 1) - 1;
-	}
-}
-
 static void count_event(void *ctx, UNUSED const struct series_event *ev)
 {
 	++*(uint64_t *)ctx;
@@ -57,8 +49,10 @@ void envelope_init(struct envelope *e, struct model *facts, int device, enum env
 	e->count = most < e->span ? most : (size_t)e->span;
 	e->buckets = need_new(e->count * sizeof(*e->buckets));
 	e->buckets[0].last.time_ns = facts->first_ns;
-	if (time)
-		set_times(e);
+	for (size_t i = 0; time && i < e->count; i++) {
+		e->buckets[i].first_ns = edge(e, i);
+		e->buckets[i].last_ns = edge(e, i + 1) - 1;
+	}
 	open_bucket(e, 0);
 }
 
@@ -135,10 +129,5 @@ void envelope_end(struct envelope *e)
 
 const struct envelope_bucket *envelope_peak(const struct envelope *e)
 {
-	const struct envelope_bucket *best = &e->buckets[0];
-
-	for (size_t i = 1; i < e->count; i++)
-		if (e->buckets[i].max.bytes > best->max.bytes)
-			best = &e->buckets[i];
-	return best;
+	return GREATEST_OF(x, e->buckets, e->count, true, x->max.bytes);
 }

@@ -82,7 +82,7 @@ static int read_whole(struct following *f)
 	timeline_begin(&f->timeline, &f->recording);
 	f->open = true;
 	f->whole_reads++;
-	return recording_run(&f->recording, UINT64_MAX, follow_event, f);
+	return recording_run(&f->recording, follow_event, f);
 }
 
 static int open_anew(struct following *f)

@@ -39,7 +39,7 @@ int kept_read(struct kept *k, struct recording *r)
 	*k = (struct kept){ .tally.defs = &r->defs };
 	model_init(&k->model, &r->defs);
 	study_begin(&k->model);
-	rc = recording_run(r, UINT64_MAX, read_event, k);
+	rc = recording_run(r, read_event, k);
 	model_settle(&k->model);
 	if (rc) {
 		kept_free(k);
@@ -82,7 +82,7 @@ int kept_tally(struct recording *r, struct tally *t)
 	*t = k ? k->tally : (struct tally){ .defs = &r->defs };
 	if (k)
 		return 0;
-	rc = recording_run(r, UINT64_MAX, count_event, &c);
+	rc = recording_run(r, count_event, &c);
 	t->launches = c.uses.launches;
 	t->launches_unread = c.uses.unread;
 	map_free(&c.uses.graphs);

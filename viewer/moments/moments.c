@@ -116,30 +116,24 @@ static int survey_event(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-/* Finds the event of a time in a recording that is kept. */
-static void find_kept_time(struct recording *r, const struct model *m, struct moment_query *q)
-{
-	struct gmt_event e;
-
-	if (kept_last_until(r->kept, r, q->time_ns + (q->since_start ? m->first_ns : 0), &e))
-		note_event(q, e.seq, e.time_ns);
-}
-
 int moments_read(struct recording *r, struct model *m, struct moment_query *q)
 {
 	struct survey s = { m, q };
+	struct gmt_event e;
 	int rc;
 
 	if (r->kept && kept_lend(r->kept, m)) {
-		if (q && q->kind == AT_TIME)
-			find_kept_time(r, m, q);
+		if (q && q->kind == AT_TIME &&
+		    kept_last_until(r->kept, r, q->time_ns + (q->since_start ? m->first_ns : 0),
+				    &e))
+			note_event(q, e.seq, e.time_ns);
 		if (q)
 			find_moment(m, q);
 		return 0;
 	}
 	model_init(m, &r->defs);
 	study_begin(m);
-	rc = recording_run(r, UINT64_MAX, survey_event, &s);
+	rc = recording_run(r, survey_event, &s);
 	model_settle(m);
 	if (q)
 		find_moment(m, q);
@@ -179,13 +173,6 @@ int moments_device(const struct recording *r, const struct model *m, long wanted
 	return 0;
 }
 
-static uint64_t time_of_query(const struct model *m, int device, const struct moment_query *q)
-{
-	if (q->kind == AT_PEAK)
-		return model_curve(&m->devices[device])->peak.event.time_ns;
-	return q->kind == AT_END ? m->end_ns : q->ns;
-}
-
 int moments_take(const struct recording *r, struct model *m, struct moment *mo,
 		 const struct moment_query *q, long device)
 {
@@ -196,7 +183,9 @@ int moments_take(const struct recording *r, struct model *m, struct moment *mo,
 	if (rc)
 		return rc;
 	mo->framework = m->devices[mo->device].framework;
-	mo->time_ns = time_of_query(m, mo->device, q);
+	mo->time_ns = q->kind == AT_PEAK  ? model_curve(&m->devices[mo->device])->peak.event.time_ns
+		      : q->kind == AT_END ? m->end_ns
+					  : q->ns;
 	model_take(m, mo);
 	return 0;
 }

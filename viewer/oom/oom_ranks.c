@@ -40,7 +40,7 @@ static int look(struct oom_rank *x, uint64_t nth, bool alone)
 		return rc;
 	if (!alone) {
 		lives_init(&l.marks);
-		rc = recording_run(&r, UINT64_MAX, keep_refusal, &l);
+		rc = recording_run(&r, keep_refusal, &l);
 		if (!rc && refusals_find(&refusal, &l.marks, nth))
 			oom_ranks_note(x, &r, &refusal);
 		x->state = recording_state(&r);

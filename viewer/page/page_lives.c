@@ -5,13 +5,6 @@
 
 COMPARE(by_seq, __typeof__(struct key_moment *), ORDER((*x)->seq, (*y)->seq))
 
-static void order_keys(struct page_lives *l)
-{
-	for (size_t i = 0; i < l->key_count; i++)
-		l->key_order[i] = &l->keys[i];
-	qsort(l->key_order, l->key_count, sizeof(l->key_order[0]), by_seq);
-}
-
 /* The rank of a block. Blocks alive at a key moment come first, if there is room for all. */
 struct rank {
 	double area; /* bytes times events: the block's area under the curve */
@@ -91,7 +84,9 @@ void page_lives_choose(struct page_lives *l, bool any)
 {
 	struct ranks r = { .limit = l->limit };
 
-	order_keys(l);
+	for (size_t i = 0; i < l->key_count; i++)
+		l->key_order[i] = &l->keys[i];
+	qsort(l->key_order, l->key_count, sizeof(l->key_order[0]), by_seq);
 	if (!any)
 		return;
 	r.items = need_new(2 * r.limit * sizeof(*r.items));

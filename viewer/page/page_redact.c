@@ -63,13 +63,7 @@ static bool is_argument(struct defs_text argv, const char *s, size_t len)
 
 static bool is_file(const struct redact *r, const char *s, size_t len)
 {
-	for (size_t i = 0; i < r->count; i++) {
-		const char *base = owners_base(r->files[i].path);
-
-		if (strlen(base) == len && !memcmp(base, s, len))
-			return true;
-	}
-	return false;
+	return ANY_OF(x, r->files, r->count, words_equal(s, len, ONE_OF(owners_base(x->path))));
 }
 
 /* Whether a slash stands next to a character that is not a digit. "3/10" is no path. */

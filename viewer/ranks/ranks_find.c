@@ -110,14 +110,6 @@ COMPARE(by_rank, struct rank_file,
 	(x->of && y->of ? ORDER(x->operand, y->operand) : 0) ?:
 	ORDER((unsigned long)x->rank, (unsigned long)y->rank) ?: strverscmp(x->path, y->path))
 
-static void count_readable(struct ranks_run *run)
-{
-	for (size_t i = 0; i < run->count; i++) {
-		run->readable += run->items[i].readable;
-		run->world = run->items[i].world > run->world ? run->items[i].world : run->world;
-	}
-}
-
 static int list_operand(struct ranks_run *run, char *const *paths, size_t i)
 {
 	size_t first = run->count;
@@ -152,7 +144,10 @@ int ranks_find(struct ranks_run *out, char *const *paths, enum ranks_meant meant
 		return rc;
 	}
 	qsort(out->items, out->count, sizeof(*out->items), by_rank);
-	count_readable(out);
+	FOR_EACH (const struct rank_file, f, out->items, out->count) {
+		out->readable += f->readable;
+		out->world = f->world > out->world ? f->world : out->world;
+	}
 	return 0;
 }
 

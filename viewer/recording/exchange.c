@@ -150,14 +150,6 @@ static long long written(const struct exchange *x)
 	return stat(path, &st) ? 0 : (long long)st.st_size + 1;
 }
 
-static void end_recording(const struct exchange *x)
-{
-	char path[PATH_MAX + 16];
-
-	if (at(x, "recording", "", path))
-		unlink(path);
-}
-
 static bool no_answer(const struct exchange *x, char why[ATTACH_WHY])
 {
 	snprintf(why, ATTACH_WHY,
@@ -175,6 +167,7 @@ static bool wait_for(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY
 {
 	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
 	double start = now_seconds(), latest = start;
+	char path[PATH_MAX + 16];
 	long long seen = 0;
 
 	while (!there(x, "snapshot")) {
@@ -191,8 +184,8 @@ static bool wait_for(struct exchange *x, bool (*stop)(void), char why[ATTACH_WHY
 		if (there(x, "recording") && now_seconds() - start < x->seconds + x->patience) {
 			x->recorded = true;
 			latest = now_seconds();
-			if (stop && stop())
-				end_recording(x);
+			if (stop && stop() && at(x, "recording", "", path))
+				unlink(path);
 			say_progress("seconds recorded", (uint64_t)(now_seconds() - start),
 				     (uint64_t)x->seconds);
 		}

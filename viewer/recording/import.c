@@ -129,12 +129,9 @@ static void add_annotations(struct import *im)
 }
 
 /* By time. At the same time a range begins before the entries in it, and ends after them. */
-static int compare(const void *a, const void *b)
-{
-	const struct import_item *x = a, *y = b;
-
-	return ORDER(x->time, y->time) ?: ORDER(x->what, y->what) ?: ORDER(x->device, y->device) ?: x->index < y->index ? -1 : 1;
-}
+COMPARE(compare, struct import_item,
+	ORDER(x->time, y->time) ?: ORDER(x->what, y->what) ?: ORDER(x->device, y->device) ?:
+	ORDER(x->index, y->index))
 
 static bool collect(struct import *im)
 {

@@ -30,19 +30,14 @@ static char *text_of(const struct import *im, const struct pickle_value *dict, c
 	return text;
 }
 
-/* Whether backslashes separate a path's folders, as on Windows; else they are part of names. */
-static bool is_windows(const char *file)
+/* Replaces the backslashes of a Windows path: C:\a\b.py becomes C:/a/b.py. In other paths they are
+ * part of names. */
+static void make_plain(char *file)
 {
 	bool drive = isalpha((unsigned char)file[0]) && file[1] == ':' &&
 		     (file[2] == '\\' || file[2] == '/');
 
-	return strchr(file, '\\') && (drive || !strchr(file, '/'));
-}
-
-/* Replaces the backslashes of a Windows path: C:\a\b.py becomes C:/a/b.py. */
-static void make_plain(char *file)
-{
-	if (is_windows(file))
+	if (drive || !strchr(file, '/'))
 		while ((file = strchr(file, '\\')))
 			*file = '/';
 }

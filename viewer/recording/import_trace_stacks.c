@@ -5,6 +5,7 @@
  * A trace has them as ranges of a thread. The ranges that enclose an event are its stack.
  */
 #include "../base/json.h"
+#include "../base/sorted.h"
 #include "import_parts.h"
 
 #define EVALUATES "autograd::engine::evaluate_function: "
@@ -28,15 +29,8 @@ void import_around_add(struct import *im, struct json event, struct json name, u
 		im->functions = true;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct import_around *x = a, *y = b;
-
-	if (x->thread != y->thread || x->from == y->from)
-		return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1)
-					      : (x->to < y->to) - (x->to > y->to);
-	return x->from < y->from ? -1 : 1;
-}
+COMPARE(by_start, struct import_around,
+	ORDER(x->thread, y->thread) ?: ORDER(x->from, y->from) ?: ORDER(y->to, x->to))
 
 /*
  * Adds the frame of "torch/nn/modules/module.py(1775): _call_impl"; other names are not Python

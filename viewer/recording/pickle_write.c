@@ -182,6 +182,12 @@ void pickler_tuple(struct pickler *p, uint64_t count)
 	fputc(count < 4 ? small[count] : 't', p->f);
 }
 
+void pickler_word_at(struct pickler *p, const char *key, const char *s)
+{
+	pickler_word(p, key);
+	pickler_word(p, s);
+}
+
 void pickler_int_at(struct pickler *p, const char *key, int64_t n)
 {
 	pickler_word(p, key);

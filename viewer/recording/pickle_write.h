@@ -40,5 +40,6 @@ uint32_t pickler_keep(struct pickler *p); /* keeps the latest value; returns its
 void pickler_again(struct pickler *p, uint32_t kept);
 
 /* Members of a dictionary. */
+void pickler_word_at(struct pickler *p, const char *key, const char *s);
 void pickler_int_at(struct pickler *p, const char *key, int64_t n);
 void pickler_text_at(struct pickler *p, const char *key, const char *s, size_t len);

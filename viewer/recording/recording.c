@@ -252,12 +252,11 @@ static void pass_progress(void *ctx, uint64_t done, uint64_t all)
 	say_progress(run->recording->path, done, all);
 }
 
-int recording_run(struct recording *r, uint64_t until,
-		  int (*event)(void *, const struct gmt_event *), void *ctx)
+int recording_run(struct recording *r, int (*event)(void *, const struct gmt_event *), void *ctx)
 {
 	static const struct gmt_tool tool = { .event = pass_event, .progress = pass_progress };
 	struct run run = { r, event, ctx };
-	int rc = gmt_reader_run(r->reader, 0, until, &tool, &run);
+	int rc = gmt_reader_run(r->reader, 0, UINT64_MAX, &tool, &run);
 
 	say_progress_end();
 	if (!rc)

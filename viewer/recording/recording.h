@@ -37,9 +37,8 @@ int recording_refused(const char *path, int err);
 /* Describes a file that is neither recording nor snapshot, with advice; NULL = unknown. */
 const char *recording_other_kind(const char *path);
 
-/* Passes events up to `until` (ns) to event(ctx, e). 0, or EXIT_UNREADABLE after a message. */
-int recording_run(struct recording *r, uint64_t until,
-		  int (*event)(void *, const struct gmt_event *), void *ctx);
+/* Passes all events to event(ctx, e). 0, or EXIT_UNREADABLE after a message. */
+int recording_run(struct recording *r, int (*event)(void *, const struct gmt_event *), void *ctx);
 
 /* Counts of a recording's events, and of their references to missing definitions. */
 

@@ -214,7 +214,7 @@ int requests_read(struct requests_all *all, struct recording *recording, uint64_
 	all->until = until;
 	all->leave = leave;
 	all->state_seq = state.len ? strtoull(state.s, NULL, 10) : 0;
-	return recording_run(recording, UINT64_MAX, event, all);
+	return recording_run(recording, event, all);
 }
 
 struct requests *requests_of(struct requests_all *all, int device)
