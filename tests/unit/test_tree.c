@@ -105,6 +105,47 @@ static void blocks_do_not_move(void **state)
 	tree_free(&t);
 }
 
+/* A program whose addresses never come again does not fill the tree with places of old blocks. */
+static void places_of_old_blocks_are_few(void **state)
+{
+	struct tree t = { 0 };
+	struct block *kept = tree_insert(&t, 1);
+
+	(void)state;
+	kept->size = 1;
+	for (uint64_t addr = 1000; addr < 50000; addr++) {
+		tree_insert(&t, addr)->size = 1;
+		assert_int_equal(tree_find(&t, addr)->addr, addr);
+		tree_remove(&t, addr);
+		assert_null(tree_find(&t, addr));
+		assert_int_equal(t.count, 1);
+	}
+	assert_in_range(t.used, 1, 2000);
+	tree_tidy(&t);
+	assert_int_equal(t.gone_count, 0);
+	assert_ptr_equal(tree_from(&t, 0), kept);
+	assert_null(tree_from(&t, 2));
+	tree_free(&t);
+}
+
+/* The next block at an address is a new one, although it has the place of the one before. */
+static void a_place_begins_empty(void **state)
+{
+	struct tree t = { 0 };
+	struct block *b = tree_insert(&t, 512);
+
+	(void)state;
+	b->size = 512;
+	b->stack = 7;
+	tree_remove(&t, 512);
+	assert_null(tree_enclosing(&t, 600));
+	b = tree_insert(&t, 512);
+	assert_int_equal(b->size, 0);
+	assert_int_equal(b->stack, 0);
+	assert_int_equal(t.count, 1);
+	tree_free(&t);
+}
+
 static void map_is_an_array(void **state)
 {
 	static uint32_t values[4096];
@@ -140,6 +181,8 @@ int main(void)
 		cmocka_unit_test(tree_is_an_array),
 		cmocka_unit_test(tree_walks_in_order),
 		cmocka_unit_test(blocks_do_not_move),
+		cmocka_unit_test(places_of_old_blocks_are_few),
+		cmocka_unit_test(a_place_begins_empty),
 		cmocka_unit_test(map_is_an_array),
 	};
 

@@ -5,8 +5,7 @@
 
 static size_t home(const struct map *m, uint64_t key)
 {
-	key *= 0x9e3779b97f4a7c15u;
-	return (key ^ key >> 32) & (m->room - 1);
+	return (size_t)(map_home(m, key) - m->slots);
 }
 
 static struct map_slot *probe(const struct map *m, uint64_t key)
@@ -30,7 +29,7 @@ static void grow(struct map *m)
 	free(old.slots);
 }
 
-uint32_t *map_put(struct map *m, uint64_t key, bool *fresh)
+uint32_t *map_put_further(struct map *m, uint64_t key, bool *fresh)
 {
 	struct map_slot *s;
 
@@ -54,11 +53,11 @@ bool map_add(struct map *m, uint64_t key)
 	return fresh;
 }
 
-uint32_t *map_get(const struct map *m, uint64_t key)
+uint32_t *map_get_further(const struct map *m, uint64_t key)
 {
-	struct map_slot *s = m->room ? probe(m, key) : NULL;
+	struct map_slot *s = probe(m, key);
 
-	return s && s->used ? &s->value : NULL;
+	return s->used ? &s->value : NULL;
 }
 
 /* Moves the following entries back, so that no marker of deleted slots is needed. */

@@ -14,12 +14,41 @@ struct map {
 	size_t count, room; /* room is a power of two or 0 */
 };
 
+/* The slot in which a search for the key begins. The map must have room. */
+static inline struct map_slot *map_home(const struct map *m, uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15u;
+	return &m->slots[(key ^ key >> 32) & (m->room - 1)];
+}
+
+uint32_t *map_put_further(struct map *m, uint64_t key, bool *fresh);
+uint32_t *map_get_further(const struct map *m, uint64_t key);
+
 /* The place of a key's value, valid until the next map_put. A new key has the value 0. Sets *fresh
  * (unless NULL) to whether the key is new. */
-uint32_t *map_put(struct map *m, uint64_t key, bool *fresh);
+static inline uint32_t *map_put(struct map *m, uint64_t key, bool *fresh)
+{
+	struct map_slot *s = m->room ? map_home(m, key) : NULL;
+
+	if (!s || !s->used || s->key != key)
+		return map_put_further(m, key, fresh);
+	if (fresh)
+		*fresh = false;
+	return &s->value;
+}
+
+/* NULL: the key is not there. */
+static inline uint32_t *map_get(const struct map *m, uint64_t key)
+{
+	struct map_slot *s = m->room ? map_home(m, key) : NULL;
+
+	if (!s || !s->used)
+		return NULL;
+	return s->key == key ? &s->value : map_get_further(m, key);
+}
+
 /* Adds a key; returns whether it is new. */
 bool map_add(struct map *m, uint64_t key);
-uint32_t *map_get(const struct map *m, uint64_t key); /* NULL if not there */
 bool map_remove(struct map *m, uint64_t key);
 void map_free(struct map *m);
 

@@ -3,8 +3,9 @@
 
 #define CHUNK	    1024u
 #define GROUP	    128u
-#define RECENT_BITS 12
+#define RECENT_BITS 14
 #define THERE_BITS  15
+#define GONE_MOST   1024u /* places of removed blocks, beyond as many as there are blocks */
 
 struct tree_group {
 	unsigned count; /* never 0 */
@@ -55,14 +56,9 @@ static bool last_up_to(const struct tree *t, uint64_t addr, struct spot *s)
 	return true;
 }
 
-static bool tree_find_spot(const struct tree *t, uint64_t addr, struct spot *s)
+static uint32_t place_at(const struct tree *t, struct spot s)
 {
-	return last_up_to(t, addr, s) && t->groups[s->group]->addrs[s->i] == addr;
-}
-
-static struct block *block_of(const struct tree *t, struct spot s)
-{
-	return block_at(t, t->groups[s.group]->places[s.i]);
+	return t->groups[s.group]->places[s.i];
 }
 
 static uint32_t *recent_of(const struct tree *t, uint64_t addr)
@@ -70,52 +66,116 @@ static uint32_t *recent_of(const struct tree *t, uint64_t addr)
 	return &t->recent[addr * 0x9e3779b97f4a7c15u >> (64 - RECENT_BITS)];
 }
 
-/* NULL: the block is not among the most recent ones. */
-static struct block *find_recent(const struct tree *t, uint64_t addr)
-{
-	uint32_t place = t->recent ? *recent_of(t, addr) : 0;
-	struct block *b = place ? block_at(t, place - 1) : NULL;
-
-	return b && b->addr == addr ? b : NULL;
-}
-
 static uint8_t *there_of(const struct tree *t, uint64_t addr)
 {
 	return &t->there[addr * 0x9e3779b97f4a7c15u >> (64 - THERE_BITS)];
 }
 
-struct block *tree_find(const struct tree *t, uint64_t addr)
+/* 1 + the place of the block at that address, which might be gone; 0: it is not a recent one. */
+static uint32_t find_recent(const struct tree *t, uint64_t addr)
 {
-	struct block *b = find_recent(t, addr);
+	uint32_t place = t->recent ? *recent_of(t, addr) : 0;
+
+	return place && block_at(t, place - 1)->addr == addr ? place : 0;
+}
+
+static uint32_t find_place(const struct tree *t, uint64_t addr)
+{
+	uint32_t place = find_recent(t, addr);
 	struct spot s;
 
-	if (b || !t->there || !*there_of(t, addr))
-		return b;
-	return tree_find_spot(t, addr, &s) ? block_of(t, s) : NULL;
+	if (place || !t->there || !*there_of(t, addr) || !last_up_to(t, addr, &s))
+		return place;
+	return t->groups[s.group]->addrs[s.i] == addr ? 1 + place_at(t, s) : 0;
+}
+
+struct block *tree_find(const struct tree *t, uint64_t addr)
+{
+	uint32_t place = find_place(t, addr);
+
+	return place && !t->gone[place - 1] ? block_at(t, place - 1) : NULL;
+}
+
+static void drop_group(struct tree *t, size_t at)
+{
+	size_t behind = t->group_count - at - 1;
+
+	free(t->groups[at]);
+	memmove(&t->groups[at], &t->groups[at + 1], behind * sizeof(*t->groups));
+	memmove(&t->firsts[at], &t->firsts[at + 1], behind * sizeof(*t->firsts));
+	t->group_count--;
+}
+
+/* Frees the place of a block that is gone. */
+static void drop_gone(struct tree *t, struct spot s)
+{
+	struct tree_group *g = t->groups[s.group];
+	unsigned behind = --g->count - s.i;
+	uint32_t place = g->places[s.i];
+
+	if (*recent_of(t, g->addrs[s.i]) == place + 1)
+		*recent_of(t, g->addrs[s.i]) = 0;
+	*need_item(t->free, t->free_count, t->free_room) = place;
+	t->gone_count--;
+	memmove(&g->addrs[s.i], &g->addrs[s.i + 1], behind * sizeof(g->addrs[0]));
+	memmove(&g->places[s.i], &g->places[s.i + 1], behind * sizeof(g->places[0]));
+	t->firsts[s.group] = g->addrs[0];
+	if (!g->count)
+		drop_group(t, s.group);
+}
+
+void tree_tidy(struct tree *t)
+{
+	for (size_t group = t->gone_count ? t->group_count : 0; group-- > 0;)
+		for (unsigned i = t->groups[group]->count; i-- > 0;)
+			if (t->gone[place_at(t, (struct spot){ group, i })])
+				drop_gone(t, (struct spot){ group, i });
+}
+
+/* The block at the spot. If it is gone, its place is freed and NULL returned. */
+static struct block *block_of(const struct tree *t, struct spot s)
+{
+	uint32_t place = place_at(t, s);
+
+	if (!t->gone[place])
+		return block_at(t, place);
+	drop_gone((struct tree *)t, s);
+	return NULL;
 }
 
 struct block *tree_enclosing(const struct tree *t, uint64_t addr)
 {
-	struct block *b = find_recent(t, addr);
+	uint32_t recent = find_recent(t, addr);
+	struct block *b = recent && !t->gone[recent - 1] ? block_at(t, recent - 1) : NULL;
 	struct spot s;
 
-	if (!b && last_up_to(t, addr, &s))
+	while (!b && last_up_to(t, addr, &s))
 		b = block_of(t, s);
 	return b && addr - b->addr < b->size ? b : NULL;
 }
 
+/* The first block at addr or above it. False: there is none. */
+static bool first_from(const struct tree *t, uint64_t addr, struct spot *s)
+{
+	*s = (struct spot){ 0 };
+	if (last_up_to(t, addr, s)) {
+		const struct tree_group *g = t->groups[s->group];
+
+		s->i += g->addrs[s->i] != addr;
+		if (s->i == g->count)
+			*s = (struct spot){ s->group + 1, 0 };
+	}
+	return s->group < t->group_count;
+}
+
 struct block *tree_from(const struct tree *t, uint64_t addr)
 {
-	struct spot s = { 0 };
+	struct block *b = NULL;
+	struct spot s;
 
-	if (last_up_to(t, addr, &s)) {
-		const struct tree_group *g = t->groups[s.group];
-
-		s.i += g->addrs[s.i] != addr;
-		if (s.i == g->count)
-			s = (struct spot){ s.group + 1, 0 };
-	}
-	return s.group < t->group_count ? block_of(t, s) : NULL;
+	while (!b && first_from(t, addr, &s))
+		b = block_of(t, s);
+	return b;
 }
 
 static uint32_t take(struct tree *t)
@@ -126,18 +186,32 @@ static uint32_t take(struct tree *t)
 		place = t->free[--t->free_count];
 	} else {
 		place = t->used++;
-		if (place / CHUNK >= t->chunk_count)
+		if (place / CHUNK >= t->chunk_count) {
 			*need_item(t->chunks, t->chunk_count, t->room) =
 				need_new(CHUNK * bytes_of_item(t));
+			t->gone = need_resize(t->gone, t->chunk_count * CHUNK * sizeof(*t->gone));
+		}
 	}
+	t->gone[place] = true;
+	t->gone_count++;
 	return place;
 }
 
-static void clear(struct tree *t, uint32_t place, uint64_t addr)
+/* Puts an empty block into a place. */
+static struct block *begin_block(struct tree *t, uint32_t place, uint64_t addr)
 {
-	memset(block_at(t, place), 0, bytes_of_item(t));
-	block_at(t, place)->addr = addr;
+	struct block *b = block_at(t, place);
+
+	memset(b, 0, bytes_of_item(t));
+	b->addr = addr;
 	*recent_of(t, addr) = place + 1;
+	if (t->gone[place]) {
+		t->gone[place] = false;
+		t->gone_count--;
+		t->count++;
+		*there_of(t, addr) += *there_of(t, addr) < UINT8_MAX;
+	}
+	return b;
 }
 
 /* Inserts an empty group at `at`. */
@@ -189,18 +263,13 @@ static void group_insert(struct tree *t, struct spot s, uint64_t addr)
 	g->places[s.i] = take(t);
 	g->count++;
 	t->firsts[s.group] = g->addrs[0];
-	t->count++;
-	*there_of(t, addr) += *there_of(t, addr) < UINT8_MAX;
 }
 
-struct block *tree_insert(struct tree *t, uint64_t addr)
+/* The place at that address in the groups, or a new one. */
+static uint32_t place_in_groups(struct tree *t, uint64_t addr)
 {
 	struct spot s = { 0, (unsigned)-1 };
 
-	if (!t->recent) {
-		t->recent = need_new(sizeof(*t->recent) << RECENT_BITS);
-		t->there = need_new(sizeof(*t->there) << THERE_BITS);
-	}
 	if (!t->group_count)
 		make_group(t, 0);
 	else if (!last_up_to(t, addr, &s))
@@ -209,40 +278,32 @@ struct block *tree_insert(struct tree *t, uint64_t addr)
 		s = spot_behind(t, s);
 		group_insert(t, s, addr);
 	}
-	clear(t, t->groups[s.group]->places[s.i], addr);
-	return block_of(t, s);
+	return place_at(t, s);
 }
 
-static void drop_group(struct tree *t, size_t at)
+struct block *tree_insert(struct tree *t, uint64_t addr)
 {
-	size_t behind = t->group_count - at - 1;
+	uint32_t recent = find_recent(t, addr);
 
-	free(t->groups[at]);
-	memmove(&t->groups[at], &t->groups[at + 1], behind * sizeof(*t->groups));
-	memmove(&t->firsts[at], &t->firsts[at + 1], behind * sizeof(*t->firsts));
-	t->group_count--;
+	if (!t->recent) {
+		t->recent = need_new(sizeof(*t->recent) << RECENT_BITS);
+		t->there = need_new(sizeof(*t->there) << THERE_BITS);
+	}
+	return begin_block(t, recent ? recent - 1 : place_in_groups(t, addr), addr);
 }
 
 void tree_remove(struct tree *t, uint64_t addr)
 {
-	struct spot s;
-	struct tree_group *g;
-	unsigned behind;
+	uint32_t place = find_place(t, addr);
 
-	if (!tree_find_spot(t, addr, &s))
+	if (!place || t->gone[place - 1])
 		return;
-	g = t->groups[s.group];
-	if (*recent_of(t, addr) == g->places[s.i] + 1)
-		*recent_of(t, addr) = 0;
-	*need_item(t->free, t->free_count, t->free_room) = g->places[s.i];
+	t->gone[place - 1] = true;
+	t->gone_count++;
 	t->count--;
 	*there_of(t, addr) -= *there_of(t, addr) < UINT8_MAX;
-	behind = --g->count - s.i;
-	memmove(&g->addrs[s.i], &g->addrs[s.i + 1], behind * sizeof(g->addrs[0]));
-	memmove(&g->places[s.i], &g->places[s.i + 1], behind * sizeof(g->places[0]));
-	t->firsts[s.group] = g->addrs[0];
-	if (!g->count)
-		drop_group(t, s.group);
+	if (t->gone_count > t->count + GONE_MOST)
+		tree_tidy(t);
 }
 
 void tree_free(struct tree *t)
@@ -257,5 +318,6 @@ void tree_free(struct tree *t)
 	free(t->firsts);
 	free(t->recent);
 	free(t->there);
+	free(t->gone);
 	*t = (struct tree){ .each = t->each };
 }

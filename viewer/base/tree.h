@@ -3,7 +3,8 @@
  * Live blocks ordered by address, found by their address or by any address inside them. Groups hold
  * up to 128 sorted addresses, and a sorted array holds the groups' first addresses. A search reads
  * two short arrays, and no order of insertion makes it slow. A table of the most recent blocks
- * saves most searches. Blocks do not move while they live.
+ * saves most searches. Blocks do not move while they live. A removed block keeps its place until a
+ * search meets it, because the next block at its address then needs no search.
  */
 #pragma once
 
@@ -42,6 +43,8 @@ struct tree {
 	size_t group_count, group_room, first_room;
 	uint32_t *recent; /* by hash of address: 1 + place of the latest block, 0 = none */
 	uint8_t *there;	  /* by finer hash: number of blocks, 255 = that or more */
+	bool *gone;	  /* by place: its block was removed */
+	uint32_t gone_count;
 };
 
 struct block *tree_find(const struct tree *t, uint64_t addr);
@@ -50,6 +53,8 @@ struct block *tree_from(const struct tree *t, uint64_t addr); /* first with addr
 /* Inserts a block at addr, replacing one with that address. */
 struct block *tree_insert(struct tree *t, uint64_t addr);
 void tree_remove(struct tree *t, uint64_t addr);
+/* Gives up the places of removed blocks. Until the next removal, searches then change nothing. */
+void tree_tidy(struct tree *t);
 void tree_free(struct tree *t);
 
 #define TREE_EACH(t, b)                              \

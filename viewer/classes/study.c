@@ -31,10 +31,9 @@ static void keep_concluded(struct study *st, const struct history *h)
 {
 	static const struct concluded none;
 
-	if (!h->block.life || !memcmp(&h->concluded, &none, sizeof(none)))
+	if (!h->block.life || rows_equal(&h->concluded, &none, sizeof(none)))
 		return;
-	while (st->concluded_of.count <= h->block.life)
-		rows_add(&st->concluded_of);
+	rows_reach(&st->concluded_of, h->block.life + 1);
 	*(uint32_t *)rows_change(&st->concluded_of, h->block.life) =
 		rows_share(&st->concluded, st->concluded_recent, &h->concluded);
 }

@@ -10,32 +10,20 @@ void packed_init(struct packed *p, struct chunk_pool *pool)
 	*p = (struct packed){ .chunks = chunks_new(PIECE, 0, pool) };
 }
 
-static uint8_t *last_chunk(const struct packed *p)
-{
-	return chunks_change(p->chunks, p->chunks->count - 1);
-}
-
 void packed_free(struct packed *p)
 {
 	chunks_free(p->chunks);
 	*p = (struct packed){ 0 };
 }
 
-uint8_t *packed_begin(struct packed *p)
+void packed_add_piece(struct packed *p)
 {
-	if (!p->chunks->count || p->used + PACKED_MOST > PIECE) {
-		chunks_add(p->chunks);
-		p->used = 0;
-	}
-	return last_chunk(p) + p->used;
+	chunks_add(p->chunks);
+	p->used = 0;
+	p->room = PIECE - PACKED_MOST + 1;
 }
 
-void packed_end(struct packed *p, const uint8_t *end)
-{
-	p->used = (size_t)(end - last_chunk(p));
-}
-
-const uint8_t *packed_row(const struct packed *p, struct packed_place *place)
+const uint8_t *packed_row_further(const struct packed *p, struct packed_place *place)
 {
 	size_t count = p->chunks->count;
 

@@ -17,7 +17,9 @@
 
 struct packed {
 	struct chunks *chunks;
-	size_t used; /* bytes of the last piece */
+	size_t used;  /* bytes of the last piece */
+	size_t room;  /* of these, for beginnings of rows */
+	uint8_t *row; /* the latest one, until its end */
 };
 
 struct packed_place {
@@ -26,20 +28,40 @@ struct packed_place {
 
 void packed_init(struct packed *p, struct chunk_pool *pool);
 void packed_free(struct packed *p);
-/* packed_begin: where to write the next row, up to PACKED_MOST bytes; packed_end: its end. */
-uint8_t *packed_begin(struct packed *p);
-void packed_end(struct packed *p, const uint8_t *end);
+void packed_add_piece(struct packed *p);
+
+/* Where to write the next row, up to PACKED_MOST bytes. */
+static inline uint8_t *packed_begin(struct packed *p)
+{
+	if (p->used >= p->room)
+		packed_add_piece(p);
+	return p->row = chunks_change(p->chunks, p->chunks->count - 1) + p->used;
+}
+
+static inline void packed_end(struct packed *p, const uint8_t *end)
+{
+	p->used += (size_t)(end - p->row);
+}
+
+const uint8_t *packed_row_further(const struct packed *p, struct packed_place *place);
+
 /* The row at the place, or NULL behind the last one. At a piece's end the place moves on. */
-const uint8_t *packed_row(const struct packed *p, struct packed_place *place);
+static inline const uint8_t *packed_row(const struct packed *p, struct packed_place *place)
+{
+	const uint8_t *row;
+
+	if (place->piece + 1 >= p->chunks->count || place->at >= p->chunks->bytes)
+		return packed_row_further(p, place);
+	row = chunks_at(p->chunks, place->piece) + place->at;
+	return *row ? row : packed_row_further(p, place);
+}
 
 /* Reads one number of a row. */
 static inline const uint8_t *packed_get(const uint8_t *p, uint64_t *v)
 {
-	unsigned shift = 0;
-
-	for (*v = 0; *p & 128; shift += 7)
-		*v |= (uint64_t)(*p++ & 127) << shift;
-	*v |= (uint64_t)*p++ << shift;
+	*v = *p & 127;
+	for (unsigned shift = 7; *p++ & 128; shift += 7)
+		*v |= (uint64_t)(*p & 127) << shift;
 	return p;
 }
 

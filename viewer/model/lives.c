@@ -125,24 +125,35 @@ void lives_free(struct lives *l)
 	free(l->recent);
 }
 
-/* True if 32-bit offsets from p reach `as`. */
-static bool reaches(const struct position *p, const struct position *as)
+#define POSITION_SHARED (sizeof(struct position) - offsetof(struct position, step))
+
+/* True if row `at` equals `as`, and 32-bit offsets from it reach `as`. */
+static bool stands_for(const struct lives *l, uint32_t at, const struct position *as)
 {
-	return as->seq >= p->seq && as->seq - p->seq <= UINT32_MAX && as->ns >= p->ns &&
-	       as->ns - p->ns <= UINT32_MAX;
+	const struct position *p = lives_position(l, at);
+
+	return at && rows_equal(&p->step, &as->step, POSITION_SHARED) && as->seq >= p->seq &&
+	       as->seq - p->seq <= UINT32_MAX && as->ns >= p->ns && as->ns - p->ns <= UINT32_MAX;
+}
+
+static uint32_t add_position(struct lives *l, const struct position *as)
+{
+	*(struct position *)rows_add(&l->positions) = *as;
+	return l->positions.count - 1;
 }
 
 struct life_moment lives_moment(struct lives *l, const struct position *as)
 {
-	size_t n = sizeof(*as) - offsetof(struct position, step);
-	uint32_t *at = &l->recent->positions[rows_hash(&as->step, n)];
-	struct position *p = rows_at(&l->positions, *at);
+	uint32_t *latest = &l->recent->latest[as->counts], *at = latest;
+	const struct position *p;
 
-	if (!*at || memcmp(&p->step, &as->step, n) || !reaches(p, as)) {
-		*at = l->positions.count;
-		p = rows_add(&l->positions);
-		*p = *as;
+	if (!stands_for(l, *at, as)) {
+		at = &l->recent->positions[rows_hash(&as->step, POSITION_SHARED)];
+		if (!stands_for(l, *at, as))
+			*at = add_position(l, as);
+		*latest = *at;
 	}
+	p = lives_position(l, *at);
 	return (struct life_moment){ *at, (uint32_t)(as->seq - p->seq),
 				     (uint32_t)(as->ns - p->ns) };
 }
@@ -200,7 +211,7 @@ void lives_put_facts(struct lives *l, struct life *life, const struct life_facts
 	struct life_facts f = *facts;
 	struct life_note *note;
 
-	if (!memcmp(&f, &none, sizeof(f)))
+	if (rows_equal(facts, &none, sizeof(none)))
 		return;
 	if (!life->note) {
 		life->note = l->notes.count;

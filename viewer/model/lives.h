@@ -164,6 +164,7 @@ struct lives_run {
 
 struct lives_recent {
 	uint32_t positions[ROWS_RECENT], requests[ROWS_RECENT], facts[ROWS_RECENT];
+	uint32_t latest[2]; /* position of a life that does not count, and of one that does */
 };
 
 /* Pointers to lives are valid until chunks_rest, those to marks, positions, requests and facts as

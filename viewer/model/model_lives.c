@@ -101,6 +101,7 @@ void model_row_died(struct model *m, struct history *b, const struct gmt_event *
 
 static void settle_lives(struct model *m, struct tree *t)
 {
+	tree_tidy(t);
 	LIVE_EACH (t, b)
 		if (b->block.life)
 			write_facts_of_life(m, b);

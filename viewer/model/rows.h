@@ -22,13 +22,6 @@ struct row_store {
 
 void rows_init(struct row_store *r, size_t each, struct chunk_pool *pool);
 void rows_free(struct row_store *r);
-void *rows_add(struct row_store *r); /* zeroed */
-
-/* A hash of n bytes (a multiple of 8), below ROWS_RECENT. */
-unsigned rows_hash(const void *bytes, size_t n);
-/* The number of a row with this content: a recent one, or a new one. Row 0 is never shared. */
-uint32_t rows_share(struct row_store *r, uint32_t recent[ROWS_RECENT], const void *row);
-
 /* Row i for writing. */
 static inline void *rows_change(const struct row_store *r, uint32_t i)
 {
@@ -40,3 +33,59 @@ static inline void *rows_at(const struct row_store *r, uint32_t i)
 {
 	return chunks_at(r->chunks, i >> ROWS_PIECE_BITS) + (i & (ROWS_PIECE - 1)) * r->each;
 }
+
+/* Adds zeroed rows until there are `count`. */
+static inline void rows_reach(struct row_store *r, uint32_t count)
+{
+	while (r->chunks->count << ROWS_PIECE_BITS < count)
+		chunks_add(r->chunks);
+	r->count = r->count < count ? count : r->count;
+}
+
+static inline void *rows_add(struct row_store *r) /* zeroed */
+{
+	rows_reach(r, r->count + 1);
+	return rows_change(r, r->count - 1);
+}
+
+/* The next functions are inline, because they are short where the length is a constant: a multiple
+ * of 8 bytes. */
+
+static inline bool rows_equal(const void *a, const void *b, size_t n)
+{
+	uint64_t differ = 0, x, y;
+
+	for (size_t i = 0; i < n; i += sizeof(x)) {
+		memcpy(&x, (const uint8_t *)a + i, sizeof(x));
+		memcpy(&y, (const uint8_t *)b + i, sizeof(y));
+		differ |= x ^ y;
+	}
+	return !differ;
+}
+
+/* A hash below ROWS_RECENT. */
+static inline unsigned rows_hash(const void *bytes, size_t n)
+{
+	uint64_t h = n, word;
+
+	for (size_t i = 0; i < n; i += sizeof(word)) {
+		memcpy(&word, (const uint8_t *)bytes + i, sizeof(word));
+		h = (h ^ h >> 29 ^ word) * 0x9e3779b97f4a7c15u;
+	}
+	return (h ^ h >> 29) * 0x9e3779b97f4a7c15u >> 50;
+}
+
+static inline uint32_t rows_share_bytes(struct row_store *r, uint32_t recent[ROWS_RECENT],
+					const void *row, size_t n)
+{
+	uint32_t *at = &recent[rows_hash(row, n)];
+
+	if (!*at || !rows_equal(rows_at(r, *at), row, n)) {
+		*at = r->count;
+		memcpy(rows_add(r), row, n);
+	}
+	return *at;
+}
+
+/* The number of a row with this content: a recent one, or a new one. Row 0 is never shared. */
+#define rows_share(r, recent, row) rows_share_bytes((r), (recent), (row), sizeof(*(row)))

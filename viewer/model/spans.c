@@ -433,12 +433,8 @@ static bool is_blind(const struct spans *s, const struct gmt_event *e)
 	       doing_drives(s) && e->seq > s->state_seq;
 }
 
-static void note_in_span(struct spans *s, const struct gmt_event *e)
+static void note_act(struct spans *s, struct span *span, const struct gmt_event *e)
 {
-	struct span *span = back(s, 0);
-
-	span->extent.last_ns = s->last_ns = e->time_ns;
-	span->extent.last_seq = s->last_seq = e->seq;
 	if (e->kind == GMT_BLOCK_ALLOC || e->kind == GMT_BLOCK_FREE || e->kind == GMT_MEM_ALLOC ||
 	    e->kind == GMT_THINNED)
 		span->work = true;
@@ -447,18 +443,28 @@ static void note_in_span(struct spans *s, const struct gmt_event *e)
 	if (e->kind == GMT_BLOCK_OOM)
 		span->refused = true;
 	span->blind |= is_blind(s, e);
-	if (span->phase == PHASE_BACKWARD && s->asked)
-		span->asked = true;
 	s->python |= s->now.signs & STACK_PYTHON;
 	span->gradients += e->kind == GMT_TAG_GRAD;
 	span->blocks += left_behind(span, s, e);
 	if (e->kind == GMT_TAG_SAVED)
 		span->kept = true;
-	if (span->phase == PHASE_OPTIMIZER && span->work)
-		s->optimized = span->number;
 	if ((span->phase == PHASE_OPTIMIZER || span->phase == PHASE_FORWARD) && !span->stack &&
 	    s->now.signs & STACK_PYTHON)
 		span->stack = e->stack;
+}
+
+static void note_in_span(struct spans *s, const struct gmt_event *e, enum act act)
+{
+	struct span *span = back(s, 0);
+
+	span->extent.last_ns = s->last_ns = e->time_ns;
+	span->extent.last_seq = s->last_seq = e->seq;
+	if (act != ACT_NONE)
+		note_act(s, span, e);
+	if (span->phase == PHASE_BACKWARD && s->asked)
+		span->asked = true;
+	if (span->phase == PHASE_OPTIMIZER && span->work)
+		s->optimized = span->number;
 }
 
 static void begin_spans(struct spans *s, const struct gmt_event *e)
@@ -479,7 +485,7 @@ void spans_event(struct spans *s, const struct gmt_event *e)
 		begin_spans(s, e);
 	if (ends_step(s, e))
 		optimize(s, e, e->name, e->arg0);
-	else
+	else if (act != ACT_NONE)
 		go_on(s, e, hints_of(s, e, act));
-	note_in_span(s, e);
+	note_in_span(s, e, act);
 }

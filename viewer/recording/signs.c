@@ -387,17 +387,14 @@ static uint32_t python_of(const struct signs *s, uint32_t stack)
 	return n && n->frame == GMT_FRAME_JOIN ? (uint32_t)n->value : stack;
 }
 
-uint32_t signs_find(struct signs *s, uint32_t stack)
+uint32_t signs_find_further(struct signs *s, uint32_t stack)
 {
 	uint32_t i = stack % SIGNS_RECENT;
 
 	if (stack && !s->ready)
 		learn_all(s);
-	if (s->recent[i].stack != stack) {
-		s->recent[i].stack = stack;
-		s->recent[i].bits = find_chain(s, python_of(s, stack));
-	}
-	return s->recent[i].bits;
+	s->recent[i].stack = stack;
+	return s->recent[i].bits = find_chain(s, python_of(s, stack));
 }
 
 uint32_t signs_module_path(struct signs *s, uint32_t stack)

@@ -56,7 +56,16 @@ struct signs {
 
 void signs_init(struct signs *s, const struct defs *defs);
 void signs_free(struct signs *s);
-uint32_t signs_find(struct signs *s, uint32_t stack); /* enum stack_sign, 0 for no stack */
+uint32_t signs_find_further(struct signs *s, uint32_t stack);
+
+/* enum stack_sign, 0 for no stack */
+static inline uint32_t signs_find(struct signs *s, uint32_t stack)
+{
+	uint32_t i = stack % SIGNS_RECENT;
+
+	return s->recent[i].stack == stack ? s->recent[i].bits : signs_find_further(s, stack);
+}
+
 /* The innermost line of Python as one number, independent of its callers; 0 = none. */
 uint64_t signs_line(const struct signs *s, uint32_t stack);
 /* The frames inside a module's call as one number, independent of the callers; 0 = none. */
