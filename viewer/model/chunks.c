@@ -46,12 +46,25 @@ void chunks_free(struct chunks *c)
 		free(c->kept[i].data);
 	}
 	if (c) {
-		if (c->spare)
-			munmap(c->spare, c->bytes);
+		while (c->spare_count)
+			munmap(c->spares[--c->spare_count], c->bytes);
 		free(c->items);
 		free(c->kept);
 	}
 	free(c);
+}
+
+/* Memory of piece i. In a short recording little of a table's first piece is used. Others are used
+ * whole, and one call for all of their pages costs less than a fault for each. */
+static uint8_t *new_memory(const struct chunks *c, size_t i)
+{
+	uint8_t *memory = need_pages(c->bytes);
+
+#ifdef MADV_POPULATE_WRITE
+	if (i)
+		madvise(memory, c->bytes, MADV_POPULATE_WRITE);
+#endif
+	return memory;
 }
 
 /* Gives piece i memory, and appends it to the queue of pieces that can be compressed. */
@@ -59,8 +72,7 @@ static uint8_t *enter_chunk(struct chunks *c, size_t i)
 {
 	struct chunk_pool *pool = c->pool;
 
-	c->items[i] = c->spare ? c->spare : need_pages(c->bytes);
-	c->spare = NULL;
+	c->items[i] = c->spare_count ? c->spares[--c->spare_count] : new_memory(c, i);
 	if (!pool)
 		return c->items[i];
 	if (pool->count == pool->room && pool->first > pool->room / 2) {
@@ -80,8 +92,8 @@ uint8_t *chunks_add(struct chunks *c)
 	c->kept = need_grow(c->kept, &c->kept_room, i, sizeof(*c->kept));
 	c->kept[i] = (struct chunk_kept){ 0 };
 	*need_item(c->items, c->count, c->room) = NULL;
-	if (c->spare)
-		memset(c->spare, 0, c->bytes);
+	if (c->spare_count)
+		memset(c->spares[c->spare_count - 1], 0, c->bytes);
 	return enter_chunk(c, i);
 }
 
@@ -151,10 +163,10 @@ static void leave_memory(struct chunks *c, size_t i)
 {
 	if (!c->kept[i].data && !pack_chunk(c, i))
 		return;
-	if (c->spare)
+	if (c->spare_count == CHUNKS_SPARES)
 		munmap(c->items[i], c->bytes);
 	else
-		c->spare = c->items[i];
+		c->spares[c->spare_count++] = c->items[i];
 	c->items[i] = NULL;
 }
 

@@ -12,6 +12,8 @@
 #define CHUNKS_LIMIT (128ul << 20) /* bytes */
 #endif
 
+#define CHUNKS_SPARES 4
+
 /* The tables of one recording that share a limit. */
 struct chunk_pool {
 	struct chunk_place *queue; /* pieces in memory, oldest first */
@@ -45,7 +47,8 @@ struct chunks {
 		size_t len;
 	} * kept;
 	size_t kept_room;
-	uint8_t *spare; /* unused memory of one piece, or NULL */
+	uint8_t *spares[CHUNKS_SPARES]; /* unused memory of pieces */
+	size_t spare_count;
 };
 
 struct chunks *chunks_new(size_t bytes, size_t words, struct chunk_pool *pool);
