@@ -9,13 +9,20 @@
 
 #define SHARE  100	  /* findings below 1/SHARE of the peak are left out */
 #define LATEST (1u << 16) /* latest lives before a refusal from which habits are learned */
+#define READ   (1u << 18) /* lives that are kept as the findings see them */
+
+static void add_known(struct advise *a, uint32_t life)
+{
+	*need_item(a->known, a->known_count, a->known_room) = life;
+	a->counted[life / 8] |= (uint8_t)(1u << life % 8);
+}
 
 static void note_class(void *ctx, const struct series_change *c)
 {
 	struct advise *a = ctx;
 
 	if (c->kind == SERIES_BORN)
-		*need_item(a->known, a->known_count, a->known_room) = c->life;
+		add_known(a, c->life);
 	if (c->kind == SERIES_BORN || c->kind == SERIES_JOINED)
 		a->courses[c->life].classes |= (uint16_t)(1u << c->category);
 }
@@ -156,15 +163,27 @@ static void find_next(struct advise *a)
 	}
 }
 
+/* Each finding looks at these lives again. */
+static void read_known(struct advise *a)
+{
+	a->read = a->known_count > READ ? NULL : need_new((a->known_count + 1) * sizeof(*a->read));
+	for (size_t i = 0; a->read && i < a->known_count; i++) {
+		chunks_rest(a->lives->pool);
+		advise_life(a, a->known[i], UINT16_MAX, &a->read[i]);
+	}
+}
+
 static void begin(struct advise *a, uint64_t since)
 {
 	find_next(a);
 	a->courses = need_pages((advise_lives(a) + 1) * sizeof(*a->courses));
+	a->counted = need_new(advise_lives(a) / 8 + 1);
 	note_classes(a, since);
 	for (size_t i = 0; i < a->wanted_count; i++) {
 		a->courses[a->wanted[i].life].classes = (uint16_t)a->wanted[i].classes;
-		*need_item(a->known, a->known_count, a->known_room) = a->wanted[i].life;
+		add_known(a, a->wanted[i].life);
 	}
+	read_known(a);
 	advise_find_passes(a);
 	advise_find_over(a);
 }
@@ -270,6 +289,8 @@ void advise_close(struct advise *a)
 		drop(&a->items[i]);
 	free(a->items);
 	free(a->known);
+	free(a->read);
+	free(a->counted);
 	free(a->next);
 	free(a->layers.begins);
 	free(a->passes.items);

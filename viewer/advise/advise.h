@@ -102,8 +102,10 @@ struct advise {
 	size_t steps;		     /* steps that end before the moment */
 	struct repeats repeats;	     /* equal steps whose lives are skipped */
 	struct life_course *courses; /* by life */
+	uint8_t *counted;	     /* bit by life: its course has classes (advise_counted) */
 	uint32_t *known;	     /* the lives with classes, in order */
 	size_t known_count, known_room;
+	struct advised *read; /* these lives; NULL = too many, and each is read when it is due */
 	uint32_t (*next)[PHASES]; /* by span: the first span of each phase from there on */
 	uint64_t reserved;	  /* most bytes that the framework had reserved */
 	struct ops ops;
@@ -150,6 +152,14 @@ void advise_close(struct advise *a);
 /* Fills *out. False: the life is not counted, or never had one of these classes (bits). */
 bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct advised *out);
 uint32_t advise_lives(const struct advise *a); /* one more than the highest life */
+
+/* Whether it ever had a class. Most lives of long runs have none, and their courses are on pages
+ * that nothing has touched. */
+static inline bool advise_counted(const struct advise *a, uint32_t life)
+{
+	return a->counted[life / 8] & 1u << life % 8;
+}
+
 /* Alive at the peak. */
 bool advise_counts(const struct advise *a, const struct advised *l);
 void advise_block(const struct advise *a, const struct advised *l, struct block *b);

@@ -74,7 +74,7 @@ static void follow(void *ctx, uint32_t work, const uint32_t *lives, size_t count
 	w->summed = sum;
 	w->before = seq + 1;
 	for (size_t i = 0; i < count; i++) {
-		if (!w->advise->courses[lives[i]].classes || w->runs[lives[i]] == w->run)
+		if (!advise_counted(w->advise, lives[i]) || w->runs[lives[i]] == w->run)
 			continue;
 		w->runs[lives[i]] = w->run;
 		*need_item(w->lives, w->count, w->room) = lives[i];

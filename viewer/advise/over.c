@@ -214,7 +214,7 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 	for (size_t i = 0; i < count; i++) {
 		struct life_course *c = &a->courses[lives[i]];
 
-		if (!c->classes) /* not counted; reading on leaves its page untouched */
+		if (!advise_counted(a, lives[i]))
 			continue;
 		note_pass(n, lives[i], c);
 		if (by->node && seq > c->saved)

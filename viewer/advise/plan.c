@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan.h"
 
-#include "../base/sorted.h"
-
 #define SANE (INT64_MAX / 4) /* bytes; sizes in a damaged file may be anything */
 
 void plan_add(struct life_plan *p, struct plan_change change)
@@ -39,7 +37,30 @@ void plan_free(struct life_plan *p)
 	*p = (struct life_plan){ 0 };
 }
 
-COMPARE(in_order, struct plan_change, ORDER(x->seq, y->seq))
+/* Sorts by event: by the lowest byte of its number, then by the next one. */
+static void sort_changes(struct life_plan *p)
+{
+	struct plan_change *to = need_new((p->count + 1) * sizeof(*to)), *from = p->items;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		most |= from[i].seq;
+	for (unsigned shift = 0; shift < 64 && most >> shift; shift += 8) {
+		size_t at[257] = { 0 };
+
+		for (size_t i = 0; i < p->count; i++)
+			at[(from[i].seq >> shift & 255) + 1]++;
+		for (unsigned byte = 0; byte < 256; byte++)
+			at[byte + 1] += at[byte];
+		for (size_t i = 0; i < p->count; i++)
+			to[at[from[i].seq >> shift & 255]++] = from[i];
+		p->items = to;
+		to = from;
+		from = p->items;
+	}
+	p->room = p->count;
+	free(to);
+}
 
 /* Where the peak is looked for. */
 struct plan_window {
@@ -107,7 +128,7 @@ void plans_run(struct life_plan **plans, size_t count, struct timeline *t,
 	struct lives_walk w;
 
 	for (size_t i = 0; i < count; i++)
-		SORT(plans[i]->items, plans[i]->count, in_order);
+		sort_changes(plans[i]);
 	for (lives_walk_first(&w, l); w.change && w.now.seq < until;) {
 		uint64_t seq = w.now.seq;
 

@@ -62,7 +62,7 @@ bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct
 	struct lived x;
 	bool over;
 
-	if (!(a->courses[life].classes & classes))
+	if (!advise_counted(a, life) || !(a->courses[life].classes & classes))
 		return false;
 	if (life >= a->lives->rows.count) {
 		*out = a->wanted[life - a->lives->rows.count];
@@ -86,12 +86,18 @@ bool advise_life(const struct advise *a, uint32_t life, unsigned classes, struct
 
 bool advise_following(const struct advise *a, unsigned classes, struct advised *l)
 {
-	for (size_t nth = l->nth; nth < a->known_count; nth++)
-		if (advise_life(a, a->known[nth], classes, l)) {
-			l->nth = nth + 1;
-			return true;
-		}
-	return false;
+	size_t nth = l->nth;
+
+	while (nth < a->known_count && !(a->courses[a->known[nth]].classes & classes))
+		nth++;
+	if (nth == a->known_count)
+		return false;
+	if (a->read)
+		*l = a->read[nth];
+	else
+		advise_life(a, a->known[nth], classes, l);
+	l->nth = nth + 1;
+	return true;
 }
 
 bool advise_counts(const struct advise *a, const struct advised *l)
@@ -136,7 +142,8 @@ static void look_if_watched(void *ctx, uint32_t work, const uint32_t *lives, siz
 {
 	const struct watching *w = ctx;
 
-	if (ANY_OF(x, lives, count, w->advise->courses[*x].watched))
+	if (ANY_OF(x, lives, count,
+		   advise_counted(w->advise, *x) && w->advise->courses[*x].watched))
 		w->look(w->ctx, work, lives, count);
 }
 
