@@ -7,7 +7,7 @@
 
 #include "event.h"
 
-#define GMT_VERSION	     4u
+#define GMT_VERSION	     5u
 #define GMT_FILE_MAGIC	     0x0a434552544d4789ULL /* bytes 89 "GMTREC" 0a */
 #define GMT_BLOCK_MAGIC	     0xa7424d47u	   /* bytes "GMB" a7 */
 #define GMT_BLOCK_RAW_MAX    (256u * 1024u)
@@ -36,18 +36,20 @@ enum gmt_block_type {
 enum gmt_block_codec {
 	GMT_CODEC_STORED = 0,
 	GMT_CODEC_ZSTD = 1,
-	GMT_CODEC_GROUP = 2, /* EVENTS in columns; a part of the zstd frame of its group */
+	GMT_CODEC_GROUP = 2,  /* EVENTS in columns; a part of the zstd frame of its group */
+	GMT_CODEC_COPIES = 3, /* as GROUP, with copies of earlier events (codec_copies.h) */
 };
 
 /* A group of EVENTS blocks, each of which needs those before it. */
-#define GMT_GROUP_BLOCKS 16u /* most blocks in a group */
-#define GMT_GROUP_WINDOW 18  /* log2 of the compression's window in bytes */
+#define GMT_GROUP_BLOCKS 32u	/* most blocks in a group; with GMT_CODEC_GROUP half as many */
+#define GMT_GROUP_EVENTS 16384u /* most events that a block gets */
+#define GMT_GROUP_WINDOW 18	/* log2 of the compression's window in bytes */
 
 struct gmt_block_header {
 	uint32_t magic;
 	uint8_t type;	       /* enum gmt_block_type */
 	uint8_t codec;	       /* enum gmt_block_codec */
-	uint16_t group;	       /* GROUP: number of the group x 16 + place in it, from 0; else 0 */
+	uint16_t group;	       /* number of the group x its most blocks + place in it; else 0 */
 	uint32_t raw_bytes;    /* of the payload, decompressed */
 	uint32_t stored_bytes; /* of the payload, as it lies in the file after this header */
 	uint32_t count;	       /* records in it */
@@ -57,6 +59,17 @@ struct gmt_block_header {
 	uint32_t payload_checksum;    /* crc32c of the stored payload */
 	uint32_t checksum;	      /* crc32c of the 60 bytes before it */
 };
+
+static inline bool gmt_block_in_group(const struct gmt_block_header *h)
+{
+	return h->codec == GMT_CODEC_GROUP || h->codec == GMT_CODEC_COPIES;
+}
+
+/* Place of a block in its group, from 0. */
+static inline unsigned gmt_block_place(const struct gmt_block_header *h)
+{
+	return h->group % (h->codec == GMT_CODEC_GROUP ? GMT_GROUP_BLOCKS / 2 : GMT_GROUP_BLOCKS);
+}
 
 /* An INDEX block's payload: u64 offset of the INDEX block before it, then `count` of these. */
 struct gmt_index_entry {

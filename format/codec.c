@@ -103,6 +103,10 @@ static void remember(struct gmt_codec *c, struct gmt_event *last, unsigned field
 		c->place[place].addr = e->addr;
 		c->place[place].size = e->size;
 	}
+	c->seq = e->seq;
+	c->time_ns = e->time_ns;
+	c->thread = e->thread;
+	c->fields = fields;
 }
 
 static unsigned mask_of(const struct gmt_event *last, unsigned fields, const struct gmt_event *e)
@@ -255,9 +259,6 @@ static INLINE void encode(struct gmt_codec *c, const struct gmt_event *e, struct
 		put(o, GMT_COL_OTHER, e->flags);
 	put_fields(c, last, fields, m, e, o);
 	remember(c, last, fields, e);
-	c->seq = e->seq;
-	c->time_ns = e->time_ns;
-	c->thread = e->thread;
 }
 
 size_t gmt_encode_event(struct gmt_codec *c, const struct gmt_event *e, uint8_t *out)
@@ -272,6 +273,21 @@ size_t gmt_encode_event(struct gmt_codec *c, const struct gmt_event *e, uint8_t 
 void gmt_encode_columns(struct gmt_codec *c, const struct gmt_event *e, places at)
 {
 	encode(c, e, &(struct out){ at, true });
+}
+
+static bool has_object(const struct gmt_event *e, unsigned fields)
+{
+	return (fields & F_ARG0) && names_object(e->kind);
+}
+
+void gmt_encode_copy(struct gmt_codec *c, unsigned fields, const struct gmt_event *e, places at)
+{
+	struct out o = { at, true };
+
+	put_time(c, e, &o);
+	if (has_object(e, fields))
+		put_object(c, e, &o);
+	remember(c, group_of(c, e->kind), fields, e);
 }
 
 /* ---- decoding ---- */
@@ -441,9 +457,6 @@ static INLINE int decode(struct gmt_codec *c, struct in *in, struct gmt_event *o
 	if (is_bad(in))
 		return -GMT_ERR_BAD_RECORD;
 	remember(c, last, fields, out);
-	c->seq = out->seq;
-	c->time_ns = out->time_ns;
-	c->thread = out->thread;
 	return 0;
 }
 
@@ -462,4 +475,17 @@ long gmt_decode_event(struct gmt_codec *c, const uint8_t *in, size_t len, struct
 int gmt_decode_columns(struct gmt_codec *c, struct cursor *in, struct gmt_event *out)
 {
 	return decode(c, &(struct in){ in, .columns = true }, out);
+}
+
+int gmt_decode_copy(struct gmt_codec *c, unsigned fields, struct cursor *from, struct gmt_event *e)
+{
+	struct in in = { from, .columns = true };
+
+	e->time_ns = c->time_ns + get_time(&in);
+	if (has_object(e, fields))
+		e->arg0 = get_object(c, e->kind, &in);
+	if (is_bad(&in))
+		return -GMT_ERR_BAD_RECORD;
+	remember(c, group_of(c, e->kind), fields, e);
+	return 0;
 }

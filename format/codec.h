@@ -42,6 +42,8 @@ struct gmt_codec {
 		uint64_t addr, size;
 	} place[GMT_CODEC_PLACES] __attribute__((aligned(16))); /* recent addresses, by hash */
 
+	unsigned fields; /* columns only: enum gmt_field of the last event */
+
 	/* columns only: the objects that tags name, numbered in order of appearance */
 	uint64_t object[GMT_CODEC_OBJECTS], last_object;
 	uint32_t number[GMT_CODEC_OBJECTS]; /* of an object, by address hash; for the encoder */
@@ -60,6 +62,12 @@ long gmt_decode_event(struct gmt_codec *c, const uint8_t *in, size_t len, struct
  * bytes of room; in[]: read position of each. Decoding returns 0 or -GMT_ERR_*. */
 void gmt_encode_columns(struct gmt_codec *c, const struct gmt_event *e, uint8_t *at[GMT_COLUMNS]);
 int gmt_decode_columns(struct gmt_codec *c, struct cursor *in, struct gmt_event *out);
+
+/* Only what a copy of an earlier event has of its own: its time, and the object of a tag. For
+ * decoding, *e is the earlier event with the new seq, scope and number of a range. */
+void gmt_encode_copy(struct gmt_codec *c, unsigned fields, const struct gmt_event *e,
+		     uint8_t *at[GMT_COLUMNS]);
+int gmt_decode_copy(struct gmt_codec *c, unsigned fields, struct cursor *in, struct gmt_event *e);
 
 /* Prefetches the memory that encoding this event will use. */
 void gmt_encode_expect(const struct gmt_codec *c, const struct gmt_event *e);

@@ -5,12 +5,18 @@
  */
 #include "group.h"
 
+#include "codec_copies.h"
+
 #include <string.h>
 
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
 #define ALIGN 64u
+#define ROOM  (GMT_BLOCK_RAW_MAX - GMT_COLUMNS_HEAD - GMT_COPIES_KEPT * GMT_EVENT_MAX)
+
+/* A group with so many events ends: whoever wants its last ones reads them all. */
+#define GROUP_EVENTS (16 * GMT_GROUP_EVENTS)
 
 struct gmt_group {
 	uint8_t *column[GMT_COLUMNS], *at[GMT_COLUMNS];
@@ -18,7 +24,9 @@ struct gmt_group {
 	ZSTD_CCtx *zstd;
 	int level;
 	uint32_t number, place;
+	uint32_t events; /* added since the last pack */
 	struct gmt_codec codec;
+	struct gmt_copies copies;
 };
 
 static size_t aligned(size_t n)
@@ -59,7 +67,8 @@ size_t gmt_group_workspace(int level)
 static void empty(struct gmt_group *g)
 {
 	memcpy(g->at, g->column, sizeof(g->at));
-	g->room = GMT_BLOCK_RAW_MAX - GMT_COLUMNS_HEAD;
+	g->room = ROOM;
+	g->events = 0;
 }
 
 struct gmt_group *gmt_group_new(void *workspace, int level)
@@ -78,9 +87,11 @@ struct gmt_group *gmt_group_new(void *workspace, int level)
 
 bool gmt_group_is_full(struct gmt_group *g)
 {
+	if (g->events == GMT_GROUP_EVENTS)
+		return true;
 	if (g->room >= GMT_EVENT_MAX)
 		return false;
-	g->room = GMT_BLOCK_RAW_MAX - GMT_COLUMNS_HEAD;
+	g->room = ROOM;
 	for (unsigned i = 0; i < GMT_COLUMNS; i++)
 		g->room -= (size_t)(g->at[i] - g->column[i]);
 	return g->room < GMT_EVENT_MAX;
@@ -88,8 +99,9 @@ bool gmt_group_is_full(struct gmt_group *g)
 
 void gmt_group_add(struct gmt_group *g, const struct gmt_event *e)
 {
-	gmt_encode_columns(&g->codec, e, g->at);
+	gmt_copies_add(&g->copies, &g->codec, e, g->at);
 	g->room -= GMT_EVENT_MAX;
+	g->events++;
 }
 
 void gmt_group_expect(const struct gmt_group *g, const struct gmt_event *e)
@@ -141,6 +153,7 @@ static bool pack(struct gmt_group *g, struct gmt_block_header *h, uint8_t *out)
 	size_t n;
 	bool ok;
 
+	gmt_copies_end(&g->copies, &g->codec, g->at);
 	for (unsigned i = 0; i < GMT_COLUMNS; i++)
 		lengths[i] = (size_t)(g->at[i] - g->column[i]);
 	n = gmt_columns_head(lengths, head);
@@ -159,17 +172,17 @@ void gmt_group_break(struct gmt_group *g)
 	g->place = 0;
 	g->number++;
 	memset(&g->codec, 0, sizeof(g->codec));
+	gmt_copies_begin(&g->copies);
 }
 
 bool gmt_group_pack(struct gmt_group *g, struct gmt_block_header *h, uint8_t *out)
 {
 	bool ok = pack(g, h, out);
 
-	_Static_assert(GMT_GROUP_BLOCKS == 16, "places take four bits");
-	h->codec = GMT_CODEC_GROUP;
-	h->group = (uint16_t)(g->number << 4 | g->place);
+	h->codec = GMT_CODEC_COPIES;
+	h->group = (uint16_t)(g->number * GMT_GROUP_BLOCKS + g->place);
 	empty(g);
-	if (++g->place == GMT_GROUP_BLOCKS || !ok)
+	if (++g->place == GMT_GROUP_BLOCKS || g->copies.past.count >= GROUP_EVENTS || !ok)
 		gmt_group_break(g);
 	return ok;
 }

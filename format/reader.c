@@ -142,9 +142,10 @@ bool reader_take_room(struct gmt_reader *r)
 	r->stored = reader_memory(NULL, GMT_BLOCK_STORED_MAX);
 	r->raw = reader_memory(NULL, GMT_BLOCK_RAW_MAX);
 	r->codec = reader_memory(NULL, sizeof(*r->codec));
+	r->past = reader_memory(NULL, sizeof(*r->past));
 	r->zstd = ZSTD_createDCtx_advanced(memory);
 	r->group_zstd = ZSTD_createDCtx_advanced(memory);
-	return r->stored && r->raw && r->codec && r->zstd && r->group_zstd;
+	return r->stored && r->raw && r->codec && r->past && r->zstd && r->group_zstd;
 }
 
 void reader_free_room(struct gmt_reader *r)
@@ -154,6 +155,7 @@ void reader_free_room(struct gmt_reader *r)
 	reader_memory(r->stored, 0);
 	reader_memory(r->raw, 0);
 	r->codec = reader_memory(r->codec, 0);
+	r->past = reader_memory(r->past, 0);
 	r->stored = r->raw = NULL;
 	r->zstd = r->group_zstd = NULL;
 }

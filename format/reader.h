@@ -11,10 +11,25 @@
 
 struct gmt_reader;
 
+/*
+ * The `count` events from first_seq on, one after the other, are those from of_seq on again, which
+ * were passed before. of_seq < first_seq, so the two stretches can overlap; a forged recording can
+ * have several events of one seq. All members are equal but seq, time_ns, arg0 of tags, scope where
+ * it is not 0 (more_scope is added, modulo 2^32), and arg0 of RANGE_BEGIN and RANGE_END (more_range
+ * is added).
+ */
+struct gmt_repeat {
+	uint64_t first_seq, of_seq, more_range;
+	uint32_t count, more_scope;
+};
+
 /* Callbacks; any may be NULL. A non-zero return stops the run and is returned by it. */
 struct gmt_tool {
 	int (*def)(void *ctx, const struct gmt_def *d);
 	int (*event)(void *ctx, const struct gmt_event *e);
+	/* Before the first event of a stretch that the recording has as a copy. Only in runs over
+	 * all times, and not for every event that repeats: what is not said may still be equal. */
+	int (*repeat)(void *ctx, const struct gmt_repeat *r);
 	void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes);
 };
 

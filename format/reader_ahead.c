@@ -147,7 +147,7 @@ void reader_ahead_end(struct reader_ahead *a)
 	for (unsigned i = 0; i < a->count; i++)
 		pthread_join(a->threads[i], NULL);
 	for (size_t i = 0; i < SLOTS; i++)
-		reader_memory(a->slots[i].events.items, 0);
+		reader_events_free(&a->slots[i].events);
 	pthread_mutex_destroy(&a->lock);
 	pthread_cond_destroy(&a->changed);
 	reader_memory(a, 0);

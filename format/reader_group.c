@@ -30,6 +30,7 @@ static bool go_on(struct gmt_reader *r, const struct reader_block *b)
 {
 	r->group_at = NULL;
 	r->in_columns = true;
+	r->past->copy.left = 0; /* a copy ends with its block */
 	return reader_payload(r, b) && unpack(r, &b->head) &&
 	       gmt_columns_open(r->columns, r->raw, b->head.raw_bytes);
 }
@@ -38,7 +39,9 @@ static int next_event(struct gmt_reader *r, struct gmt_event *e)
 {
 	long n;
 
-	if (r->in_columns)
+	if (r->with_copies)
+		n = gmt_decode_copies(r->past, r->codec, r->columns, e);
+	else if (r->in_columns)
 		n = gmt_decode_columns(r->codec, r->columns, e);
 	else
 		n = gmt_decode_event(r->codec, r->records.p,
@@ -102,6 +105,7 @@ static bool begin_group(struct gmt_reader *r)
 {
 	r->group_at = NULL;
 	memset(r->codec, 0, sizeof(*r->codec));
+	r->past->count = 0;
 	return !ZSTD_isError(ZSTD_DCtx_reset(r->group_zstd, ZSTD_reset_session_only)) &&
 	       !ZSTD_isError(ZSTD_DCtx_setParameter(r->group_zstd, ZSTD_d_windowLogMax,
 						    GMT_GROUP_WINDOW));
@@ -114,7 +118,7 @@ static bool catch_up(struct gmt_reader *r, const struct reader_block *b)
 	unsigned n = 0;
 	bool ok = true;
 
-	for (; b->head.group % GMT_GROUP_BLOCKS; path[n++] = b)
+	for (; gmt_block_place(&b->head); path[n++] = b)
 		if (n == GMT_GROUP_BLOCKS || !(b = block_before(r, b)))
 			return false;
 	for (ok = begin_group(r); n > 0 && ok; n--)
@@ -124,15 +128,15 @@ static bool catch_up(struct gmt_reader *r, const struct reader_block *b)
 
 static bool load_group(struct gmt_reader *r, const struct reader_block *b)
 {
-	bool follows =
-		r->group_at && b->head.group % GMT_GROUP_BLOCKS && r->group_at->offset == b->before;
+	bool follows = r->group_at && gmt_block_place(&b->head) && r->group_at->offset == b->before;
 
 	return (follows || catch_up(r, b)) && go_on(r, b);
 }
 
 static bool events_begin(struct gmt_reader *r, const struct reader_block *b)
 {
-	r->in_columns = b->head.codec == GMT_CODEC_GROUP;
+	r->in_columns = gmt_block_in_group(&b->head);
+	r->with_copies = b->head.codec == GMT_CODEC_COPIES;
 	if (r->in_columns)
 		return load_group(r, b);
 	r->group_at = NULL;
@@ -150,10 +154,29 @@ static int by_seq_and_time(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
+/* Notes that e is one of a stretch that repeats. False: out of memory. */
+static bool note_repeat(const struct gmt_copy *c, const struct gmt_event *e,
+			struct reader_events *out)
+{
+	if (c->run > 1 && out->repeats_used) {
+		out->repeats[out->repeats_used - 1].count++;
+		return true;
+	}
+	if (!reader_grow((void **)&out->repeats, &out->repeats_room, out->repeats_used,
+			 sizeof(out->repeats[0])))
+		return false;
+	out->repeats[out->repeats_used++] = (struct gmt_repeat){ .first_seq = e->seq,
+								 .of_seq = c->of_seq,
+								 .more_range = c->more_range,
+								 .count = 1,
+								 .more_scope = c->more_scope };
+	return true;
+}
+
 static void decode_events(struct gmt_reader *r, const struct reader_block *b,
 			  const struct reader_times *t, struct reader_events *out)
 {
-	bool sorted = true;
+	bool sorted = true, all = r->with_copies && t->from == 0 && t->to == UINT64_MAX;
 
 	for (uint32_t i = 0; i < b->head.count && !out->damaged; i++) {
 		struct gmt_event *e;
@@ -169,7 +192,13 @@ static void decode_events(struct gmt_reader *r, const struct reader_block *b,
 		if (out->used != 0 && e[-1].seq > e->seq)
 			sorted = false;
 		out->used++;
+		if (all && r->past->copy.run && !note_repeat(&r->past->copy, e, out)) {
+			out->rc = -GMT_ERR_NO_MEMORY;
+			return;
+		}
 	}
+	if (!sorted)
+		out->repeats_used = 0;
 	if (!sorted)
 		reader_sort(out->items, out->used, sizeof(out->items[0]), by_seq_and_time);
 }
@@ -179,7 +208,7 @@ void reader_decode(struct gmt_reader *r, const struct reader_block *b, const str
 {
 	const struct gmt_block_header *h = &b->head;
 
-	out->used = out->rc = 0;
+	out->used = out->repeats_used = out->rc = 0;
 	out->damaged = false;
 	if (!h->count || h->last_ns < t->from || h->first_ns > t->to)
 		return;
@@ -198,6 +227,6 @@ bool reader_begins_run(const struct gmt_reader *r, size_t block)
 {
 	const struct reader_block *b = &r->blocks[block];
 
-	return !block || b->head.codec != GMT_CODEC_GROUP || b->before == NO_BLOCK ||
+	return !block || !gmt_block_in_group(&b->head) || b->before == NO_BLOCK ||
 	       b->before != b[-1].offset;
 }

@@ -14,7 +14,7 @@
 
 struct source {
 	struct reader_events events;
-	size_t at;
+	size_t at, repeat; /* next event, next of its repeats */
 };
 
 struct merge {
@@ -47,7 +47,7 @@ static int open_block(struct merge *m, struct source *s)
 	size_t at = m->next++;
 	struct reader_block *b = &m->r->blocks[at];
 
-	s->at = 0;
+	s->at = s->repeat = 0;
 	if (m->ahead)
 		reader_ahead_take(m->ahead, at, &s->events);
 	else
@@ -89,8 +89,23 @@ static struct source *pick(struct merge *m, uint64_t *limit)
 	return best;
 }
 
-static int pass_on(struct merge *m, const struct gmt_event *e, bool live)
+/* The repeat that begins with the source's next event, or NULL. */
+static const struct gmt_repeat *next_repeat(struct source *s)
 {
+	const struct reader_events *from = &s->events;
+
+	if (s->repeat == from->repeats_used ||
+	    from->repeats[s->repeat].first_seq != from->items[s->at].seq)
+		return NULL;
+	return &from->repeats[s->repeat++];
+}
+
+static int pass_on(struct merge *m, struct source *s, bool live)
+{
+	const struct gmt_repeat *repeat = next_repeat(s);
+	const struct gmt_event *e = &s->events.items[s->at++];
+	int rc = 0;
+
 	if (m->any_passed && m->last.seq == e->seq && m->last.time_ns == e->time_ns &&
 	    m->last.kind == e->kind && m->last.thread == e->thread)
 		return 0;
@@ -102,7 +117,9 @@ static int pass_on(struct merge *m, const struct gmt_event *e, bool live)
 	if (!reader_wants(&m->times, e))
 		return 0;
 	m->live_events += live;
-	return m->tool->event ? m->tool->event(m->ctx, e) : 0;
+	if (repeat && m->tool->repeat)
+		rc = m->tool->repeat(m->ctx, repeat);
+	return rc == 0 && m->tool->event ? m->tool->event(m->ctx, e) : rc;
 }
 
 static int merge_run(struct merge *m, struct source *s, uint64_t limit)
@@ -110,7 +127,7 @@ static int merge_run(struct merge *m, struct source *s, uint64_t limit)
 	int rc = 0;
 
 	do
-		rc = pass_on(m, &s->events.items[s->at++], s == &m->sources[LIVE]);
+		rc = pass_on(m, s, s == &m->sources[LIVE]);
 	while (rc == 0 && s->at < s->events.used && s->events.items[s->at].seq < limit);
 	return rc;
 }
@@ -153,7 +170,7 @@ int reader_merge(struct gmt_reader *r, size_t first, uint64_t from_ns, uint64_t 
 	if (m->live_events > r->info.live_events)
 		r->info.live_events = m->live_events;
 	for (int i = 0; i < OPEN_MAX; i++)
-		reader_memory(m->sources[i].events.items, 0);
+		reader_events_free(&m->sources[i].events);
 	reader_memory(m, 0);
 	return rc;
 }

@@ -8,6 +8,7 @@
 
 #include "block.h"
 #include "codec.h"
+#include "codec_copies.h"
 #include "reader.h"
 #include "reader_memory.h"
 #include "ring.h"
@@ -57,10 +58,11 @@ struct gmt_reader {
 	struct ZSTD_DCtx_s *zstd;
 	uint8_t *stored, *raw; /* one block, as in the file and decompressed */
 	struct gmt_codec *codec;
+	struct gmt_past *past;
 
 	/* events of the block that was loaded last */
 	struct cursor records, columns[GMT_COLUMNS];
-	bool in_columns;
+	bool in_columns, with_copies;
 	int refused; /* -GMT_ERR_UNKNOWN_KIND once such an event was met, else 0 */
 	const struct reader_block *group_at; /* the block that codec and group_zstd decoded last */
 	struct ZSTD_DCtx_s *group_zstd;
@@ -70,6 +72,8 @@ struct gmt_reader {
 struct reader_events {
 	struct gmt_event *items;
 	size_t used, room;
+	struct gmt_repeat *repeats; /* in order of first_seq; none if not all events are wanted */
+	size_t repeats_used, repeats_room;
 	bool damaged; /* the block is damaged, wholly or from some event on */
 	int rc;	      /* 0 or -GMT_ERR_* */
 };
@@ -82,6 +86,12 @@ struct reader_times {
 static inline bool reader_wants(const struct reader_times *t, const struct gmt_event *e)
 {
 	return e->time_ns >= t->from && e->time_ns <= t->to;
+}
+
+static inline void reader_events_free(struct reader_events *e)
+{
+	reader_memory(e->items, 0);
+	reader_memory(e->repeats, 0);
 }
 
 /* Reads up to len bytes at offset `at`. Returns their number, less at the end or on an error. */

@@ -149,8 +149,8 @@ static void find_before(struct gmt_reader *r, struct reader_block *b)
 	b->before = NO_BLOCK;
 	if (b->head.type != GMT_BLOCK_EVENTS)
 		return;
-	if (last && last->head.codec == GMT_CODEC_GROUP && b->head.group % GMT_GROUP_BLOCKS &&
-	    last->head.group + 1 == b->head.group)
+	if (last && gmt_block_in_group(&b->head) && last->head.codec == b->head.codec &&
+	    gmt_block_place(&b->head) && last->head.group + 1 == b->head.group)
 		b->before = last->offset;
 	r->last_events = r->blocks_used + 1;
 }
@@ -159,7 +159,7 @@ static void find_before(struct gmt_reader *r, struct reader_block *b)
 static bool is_known(const struct gmt_block_header *h)
 {
 	return h->type && (h->type <= GMT_BLOCK_END || gmt_kind_is_extra(h->type)) &&
-	       h->codec <= GMT_CODEC_GROUP;
+	       h->codec <= GMT_CODEC_COPIES;
 }
 
 static int take_block(struct gmt_reader *r, struct reader_block *b)

@@ -17,7 +17,7 @@ done <<-end
 	1095 browser
 	30200 simgpu
 	19640 shim
-	4725 format
+	5110 format
 	564 cupti
 	12700 python
 end

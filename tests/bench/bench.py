@@ -108,6 +108,13 @@ def bench_training(folder, model):
     show(f"{model}.size.recorder", f"{pickled.stat().st_size / entries:.1f}", "bytes/event")
 
 
+def bench_repeats(folder):
+    """A longer training: its definitions, and its first steps, which nothing equals, are a smaller part of the recording."""
+    recording, steps = folder / "gpt2-repeats.gmt", 10 * STEPS
+    python("training.py", "gpt2", steps, env=environment(True, GPUMEMTRACE_OUTPUT=str(recording)))
+    show(f"gpt2.size.{steps}-steps", f"{recording.stat().st_size / page.events(recording):.1f}", "bytes/event")
+
+
 def bench_reading(folder):
     for name in ("gpt2", "pairs-all"):
         recording = folder / f"{name}.gmt"
@@ -180,6 +187,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         for model in MODELS:
             bench_training(Path(name), model)
+        bench_repeats(Path(name))
         bench_idle()
         bench_pairs(Path(name))
         bench_others(Path(name))

@@ -257,6 +257,42 @@ static void make_extra(const char *folder)
 	golden_close(&g);
 }
 
+/* Steps that repeat, which are written as copies: in one an event is missing, in another there is
+ * one more. */
+static void make_repeats(const char *folder)
+{
+	struct golden g;
+	struct chance c = { 50 };
+	struct gmt_event step[40];
+	uint64_t seq = 0;
+
+	golden_open(&g, folder, "repeats");
+	for (uint32_t i = 0; i < 40; i++)
+		step[i] = i % 10 == 9 ? chance_extra(&c) : chance_event(&c);
+	for (uint32_t i = 0; i < 400; i++) {
+		struct gmt_event e = step[i % 40], more = chance_event(&c);
+
+		if (i == 180)
+			continue;
+		e.seq = ++seq;
+		e.time_ns = 1000000 * i + chance_below(&c, 1000);
+		e.scope += e.scope ? i / 40 * 11 : 0;
+		if (e.kind == GMT_RANGE_BEGIN || e.kind == GMT_RANGE_END)
+			e.arg0 += i / 40 * 7;
+		if (e.kind >= GMT_TAG_LEAF && e.kind <= GMT_TAG_MOVED)
+			e.arg0 = 0x7f0000000000 + 16 * chance_below(&c, 50);
+		add_event(&g, &e);
+		more.seq = seq + 1;
+		if (i == 290)
+			add_event(&g, &more);
+		seq += i == 290;
+		if (i % 150 == 149)
+			gmt_writer_flush(g.w);
+	}
+	gmt_writer_finish(g.w);
+	golden_close(&g);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -269,5 +305,6 @@ int main(int argc, char **argv)
 	make_killed(argv[1]);
 	make_thinned(argv[1]);
 	make_extra(argv[1]);
+	make_repeats(argv[1]);
 	return 0;
 }

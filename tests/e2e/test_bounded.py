@@ -94,7 +94,7 @@ def test_totals_stay_exact(programs, tool):
     copy = programs.folder / "copy.gmt"
     tool("recover", file, "-o", copy)
     assert tool.json("live", copy, "--at", "mark:end of it")["blocks"] == live["blocks"]
-    assert tool.json("info", copy)["format_version"] == 4
+    assert tool.json("info", copy)["format_version"] == 5
 
 
 def check_uses(tool, file, events):

@@ -60,12 +60,19 @@ def test_figures():
     groups = section("4.6")
     assert f"window of at most 2^{constant('block.h', 'GMT_GROUP_WINDOW')} bytes" in groups
     assert f"the last {constant('codec.h', 'GMT_CODEC_OBJECTS')} can be named" in groups
+    assert MOST_BACK == constant("codec_copies.h", "GMT_COPIES_PAST") - 1
+    most = constant("block.h", "GMT_GROUP_EVENTS")
+    assert f"at most {most} events in a block" in section("4.7") and f"after {16 * most} events" in section("4.7")
+    assert f"of up to {constant('block.h', 'GMT_GROUP_BLOCKS')} (section 4.6)" in section("2")
     columns = re.search(r"enum gmt_column \{(.*?)\tGMT_COLUMNS,", (ROOT / "format/codec.h").read_text(), re.S).group(1)
     assert [int(r[0]) for r in rows(groups)] == list(range(columns.count("\tGMT_COL_")))
     magic = struct.pack("<Q", constant("block.h", "GMT_FILE_MAGIC")).hex(" ")
     assert f"| magic | u8[8] | {magic} " in section("3")
     assert struct.pack("<I", constant("block.h", "GMT_BLOCK_MAGIC")).hex(" ") in section("4.1")
     assert f"Version {constant('block.h', 'GMT_VERSION')}, " in DOC
+
+
+MOST_BACK = int(re.search(r"before it in the group \(1 to (\d+);", section("4.7")).group(1))
 
 
 def dump_bytes():
@@ -143,6 +150,7 @@ class Events:
         self.groups, self.places = {}, {}
         self.objects, self.made, self.named, self.last_object = {}, 0, 0, 0
         self.numbered = 0
+        self.past, self.copy = [], None
 
     def record(self, b):
         length = b.data[b.at]
@@ -151,6 +159,42 @@ class Events:
         event = self.event([b] * 11, None)
         b.at = end
         return event
+
+    def event_or_copy(self, columns):
+        """Section 4.7."""
+        kinds = columns[0]
+        if not self.copy and kinds.data[kinds.at] == 0:
+            kinds.byte()
+            self.copy = [kinds.varint(), kinds.varint(), kinds.delta(), kinds.delta()]
+            assert 0 < self.copy[0] <= min(len(self.past), MOST_BACK) and self.copy[1]
+        event = self.copied(columns) if self.copy else self.event(columns, columns[9])
+        self.past.append((event, self.carried))
+        return event
+
+    def copied(self, columns):
+        distance, left, scope, numbers = self.copy
+        event, self.carried = self.past[-distance]
+        late = self.unzigzag(columns[10].varint() << 8 | columns[9].byte())
+        self.time, self.seq = (self.time + late) % 2**64, self.seq + 1
+        event = event | {"time": self.time, "seq": self.seq}
+        kind, self.thread = event["kind"], event["thread"]
+        if event["scope"]:
+            event["scope"] = (event["scope"] + scope) % 2**32
+        if kind in (50, 51):
+            event["arg0"] = (event["arg0"] + numbers) % 2**64
+        if 40 <= kind <= 44:
+            event["arg0"] = self.object(columns, kind)
+        self.remember(event)
+        self.copy = [distance, left - 1, scope, numbers] if left > 1 else None
+        return event
+
+    def group(self, kind):
+        return self.groups.setdefault(1 if kind <= 3 else kind if kind < 64 else 64 + kind % 16, {})
+
+    def remember(self, event):
+        self.group(event["kind"]).update({name: event[name] for name in self.carried if name in event})
+        if event["kind"] <= 39 and "addr" in self.carried and "size" in self.carried:
+            self.places[event["addr"] * 0x9E3779B97F4A7C15 % 2**64 >> 52] = (event["addr"], event["size"])
 
     def event(self, columns, low):
         kind, mask = columns[0].varint(), columns[0].varint()
@@ -203,7 +247,7 @@ class Events:
         return value >> 1 ^ -(value & 1)
 
     def fields(self, columns, kind, carried, has, event, in_columns):
-        last = self.groups.setdefault(1 if kind <= 3 else kind if kind < 64 else 64 + kind % 16, {})
+        last, self.carried = self.group(kind), carried
         column = {"arg0": columns[4], "arg1": columns[5], "stack": columns[6]}
         self.address(columns[2], columns[3], carried, last, event)
         for name in FIELDS[2:]:
@@ -221,9 +265,7 @@ class Events:
             else:
                 value = b.delta() if name == "device" else b.varint()
             event[name] = value % 2 ** (32 if name == "scope" else 64) if name != "device" else value
-        last.update({name: event[name] for name in carried if name in event})
-        if kind <= 39 and "addr" in carried and "size" in carried:
-            self.places[event["addr"] * 0x9E3779B97F4A7C15 % 2**64 >> 52] = (event["addr"], event["size"])
+        self.remember(event)
 
 
 def line_of(e):
@@ -245,14 +287,16 @@ def read_by_the_document(data):
         assert crc32c(data[at : at + 60]) == struct.unpack_from("<I", data, at + 60)[0]
         assert crc32c(payload) == struct.unpack_from("<I", data, at + 56)[0]
         at += 64 + stored
-        if codec == 2:
-            if group % 16 == 0:
+        if codec in (2, 3):
+            first = group % (16 if codec == 2 else 32) == 0
+            if first:
                 frame, in_group = Frame(), Events()
-            assert group % 16 == 0 or group == expected
+            assert first or group == expected
             expected = group + 1
             columns = Bytes(frame.part(payload, raw)).columns()
-            lines_of_events += [line_of(in_group.event(columns, columns[9])) for _ in range(count)]
-            assert all(c.at == len(c.data) for c in columns)
+            for _ in range(count):
+                lines_of_events.append(line_of(in_group.event(columns, columns[9]) if codec == 2 else in_group.event_or_copy(columns)))
+            assert all(c.at == len(c.data) for c in columns) and not in_group.copy
             continue
         payload = decompressed(payload, raw) if codec else payload
         b, events = Bytes(payload), Events()
@@ -266,7 +310,7 @@ def read_by_the_document(data):
     return lines_of_defs + lines_of_events
 
 
-@pytest.mark.parametrize("version,name", [(v, n) for v in (1, 2, 4) for n in ("tiny", "kinds", "training")] + [(3, "thinned"), (4, "extra")])
+@pytest.mark.parametrize("version,name", [(v, n) for v in (1, 2, 4, 5) for n in ("tiny", "kinds", "training")] + [(3, "thinned"), (4, "extra"), (5, "extra"), (5, "repeats")])
 def test_a_reader_written_from_the_document(name, version):
     data = (ROOT / f"tests/data/v{version}/{name}.gmt").read_bytes()
     expected = (ROOT / f"tests/data/v{version}/{name}.gmt.txt").read_text().splitlines()

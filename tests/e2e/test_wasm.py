@@ -83,7 +83,7 @@ def of(name):
             ["leaks", name, "--json"], ["why", name, "0x1"], ["html", name, "-o", "page.html"]]
 
 
-@pytest.mark.parametrize("version, name", [("v1", "training"), ("v2", "killed"), ("v3", "thinned"), ("v4", "kinds"), ("example", "new")])
+@pytest.mark.parametrize("version, name", [("v1", "training"), ("v2", "killed"), ("v3", "thinned"), ("v4", "kinds"), ("v5", "repeats"), ("example", "new")])
 def test_documents_are_those_of_the_command(tmp_path, browser, version, name):
     compare(browser, copied(tmp_path, *(DATA / version).glob(name + ".gmt"), *(DATA / version).glob(name + ".gmt.live")), *of(name + ".gmt"))
 

@@ -18,6 +18,7 @@
 #include <zstd.h>
 
 #include "../../format/block.h"
+#include "../../format/codec_copies.h"
 #include "../../format/codec.h"
 #include "../../format/reader.h"
 #include "../../format/record.h"
@@ -97,18 +98,24 @@ static void widen(struct gmt_block_header *h, const struct gmt_event *e, bool fi
 static void note_seqs(struct laying *l, struct gmt_block_header *h)
 {
 	static struct gmt_codec codec; /* of the group, from block to block */
+	static struct gmt_past past;
 	struct cursor columns[GMT_COLUMNS];
-	bool group = h->codec == GMT_CODEC_GROUP;
+	bool group = gmt_block_in_group(h);
 	struct gmt_event e;
 	size_t at = 0;
 
-	if (!group || h->group % GMT_GROUP_BLOCKS == 0)
+	past.copy.left = 0;
+	if (!group || gmt_block_place(h) == 0) {
 		memset(&codec, 0, sizeof(codec));
+		past.count = 0;
+	}
 	if (group && !gmt_columns_open(columns, l->p, h->raw_bytes))
 		return;
 	for (uint32_t i = 0; i < h->count; i++) {
-		long n = group ? gmt_decode_columns(&codec, columns, &e)
-			       : gmt_decode_event(&codec, l->p + at, h->raw_bytes - at, &e);
+		long n = h->codec == GMT_CODEC_COPIES
+				 ? gmt_decode_copies(&past, &codec, columns, &e)
+			 : group ? gmt_decode_columns(&codec, columns, &e)
+				 : gmt_decode_event(&codec, l->p + at, h->raw_bytes - at, &e);
 		if (n < 0)
 			break;
 		at += (size_t)n;
@@ -122,7 +129,7 @@ static size_t pack(struct laying *l, const struct gmt_block_header *h, uint8_t *
 	ZSTD_inBuffer in = { l->p, h->raw_bytes, 0 };
 	ZSTD_outBuffer to = { out, GMT_BLOCK_STORED_MAX, 0 };
 
-	if (h->group % GMT_GROUP_BLOCKS == 0) {
+	if (gmt_block_place(h) == 0) {
 		ZSTD_CCtx_reset(packer, ZSTD_reset_session_and_parameters);
 		ZSTD_CCtx_setParameter(packer, ZSTD_c_windowLog, GMT_GROUP_WINDOW);
 		ZSTD_CCtx_setParameter(packer, ZSTD_c_compressionLevel, 1);
@@ -139,7 +146,7 @@ static void lay_block(struct laying *l, enum gmt_block_type type, enum gmt_block
 
 	h.number = l->number++;
 	h.count = (uint32_t)take(l, 1);
-	if (codec == GMT_CODEC_GROUP)
+	if (gmt_block_in_group(&h))
 		h.group = (uint16_t)take(l, 1);
 	h.first_seq = take(l, 1);
 	h.last_seq = h.first_seq + h.count;
@@ -149,7 +156,7 @@ static void lay_block(struct laying *l, enum gmt_block_type type, enum gmt_block
 		h.first_seq = h.last_seq = 0;
 		note_seqs(l, &h);
 	}
-	if (codec == GMT_CODEC_GROUP) {
+	if (gmt_block_in_group(&h)) {
 		h.stored_bytes = (uint32_t)pack(l, &h, stored);
 	} else {
 		memcpy(stored, l->p, h.raw_bytes);
@@ -214,8 +221,9 @@ static void lay_piece(struct laying *l)
 	case 1:
 		return lay_block(l, GMT_BLOCK_EVENTS, GMT_CODEC_STORED);
 	case 2:
-	case 3:
 		return lay_block(l, GMT_BLOCK_EVENTS, GMT_CODEC_GROUP);
+	case 3:
+		return lay_block(l, GMT_BLOCK_EVENTS, GMT_CODEC_COPIES);
 	case 4:
 		return lay_noise(l);
 	case 5:
@@ -266,6 +274,14 @@ static int hear_event(void *ctx, const struct gmt_event *e)
 	return h->writer ? gmt_writer_event(h->writer, e) : 0;
 }
 
+static int hear_repeat(void *ctx, const struct gmt_repeat *r)
+{
+	(void)ctx;
+	if (!r->count || r->of_seq >= r->first_seq)
+		abort();
+	return 0;
+}
+
 static void hear_progress(void *ctx, uint64_t done, uint64_t all)
 {
 	(void)ctx;
@@ -273,9 +289,9 @@ static void hear_progress(void *ctx, uint64_t done, uint64_t all)
 		abort();
 }
 
-static const struct gmt_tool tool = { .def = hear_def,
-				      .event = hear_event,
-				      .progress = hear_progress };
+static const struct gmt_tool tool = {
+	.def = hear_def, .event = hear_event, .repeat = hear_repeat, .progress = hear_progress
+};
 
 static int hear(struct gmt_reader *r, struct heard *h, struct gmt_writer *w, uint64_t from,
 		uint64_t to)

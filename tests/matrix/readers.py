@@ -104,15 +104,17 @@ def build(commit):
         print(f"building {commit}", flush=True)
         env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         compiler = ["CC=ccache gcc"] if shutil.which("ccache") else []
-        subprocess.run(["make", f"-j{os.cpu_count()}", *compiler, "SIMGPU=no", "build/gpumemtrace", "build/libgpumemtrace.so"], cwd=tree, env=env,
-                       capture_output=True, check=True)
+        targets = ["build/gpumemtrace", "build/libgpumemtrace.so"]
+        if "libgpumemtrace_core.so" in (tree / "Makefile").read_text():
+            targets.append("build/libgpumemtrace_core.so")
+        subprocess.run(["make", f"-j{os.cpu_count()}", *compiler, "SIMGPU=no", *targets], cwd=tree, env=env, capture_output=True, check=True)
         shutil.rmtree(tree / "build/obj")
         (tree / "complete").touch()
     return Version(commit, tree)
 
 
 def refused(answer):
-    return isinstance(answer, tuple) and answer[0] == 3 and "newer" in answer[1]
+    return isinstance(answer, tuple) and answer[0] == 3 and ("newer" in answer[1] or "update to read it" in answer[1])
 
 
 def read_here(now, old):

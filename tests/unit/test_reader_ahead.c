@@ -12,7 +12,7 @@
 
 #include "recordings.h"
 
-#define BLOCKS 150 /* nine groups and a part */
+#define BLOCKS (9 * GMT_GROUP_BLOCKS + 6)
 #define EACH   7
 #define EVENTS (BLOCKS * EACH)
 

@@ -256,7 +256,7 @@ static void types_and_codecs_of_blocks(void **state)
 		{ 127, GMT_CODEC_STORED, 0 },
 		{ 5, GMT_CODEC_STORED, -GMT_ERR_UNKNOWN_KIND },
 		{ 128, GMT_CODEC_STORED, -GMT_ERR_UNKNOWN_KIND },
-		{ GMT_BLOCK_EVENTS, 3, -GMT_ERR_UNKNOWN_KIND },
+		{ GMT_BLOCK_EVENTS, 4, -GMT_ERR_UNKNOWN_KIND },
 	};
 
 	(void)state;
