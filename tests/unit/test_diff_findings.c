@@ -98,7 +98,7 @@ static bool takes_none(const struct diff *d, const struct diff_pair *p, const vo
 /* Whatever a rule leaves out, it says nothing, and there is no finding that could be missing. */
 static void of_nothing_there_is_none(void **state)
 {
-	const struct owner line = { "main", "train.py", 1, false };
+	const struct owner line = { .function = "main", .file = "train.py", .line = 1 };
 	bool asked = false;
 	const struct diff_rule rules[] = {
 		{ .cause = CAUSE_PRECISION, .factor = 2, .takes = takes_none, .facts = &asked },
@@ -122,7 +122,7 @@ static void of_nothing_there_is_none(void **state)
 /* The line that a rule knows names it, also only where its pairs have none. */
 static void is_named_by_the_rule_s_line(void **state)
 {
-	const struct owner line = { "main", "train.py", 7, false };
+	const struct owner line = { .function = "main", .file = "train.py", .line = 7 };
 	struct scene s;
 
 	(void)state;

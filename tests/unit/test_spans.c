@@ -69,19 +69,19 @@ static void ranges_end(void **state)
 }
 
 /* The end of an optimizer's range may begin time between passes. */
-static void expect_phases(const enum phase *phases, size_t count)
+static void expect_phases(const enum phase *expected, size_t count)
 {
 	size_t last = m.spans.count - (m.spans.items[m.spans.count - 1].phase == PHASE_OTHER);
 
 	assert_int_equal(last, count);
 	for (size_t i = 0; i < count; i++)
-		assert_int_equal(m.spans.items[i].phase, phases[i]);
+		assert_int_equal(m.spans.items[i].phase, expected[i]);
 }
 
 /* The passes run inside of the optimizer's step, and its own work may take no memory. */
 static void closures(void **state)
 {
-	static const enum phase phases[] = {
+	static const enum phase expected[] = {
 		PHASE_SETUP,	 PHASE_OTHER,	  PHASE_FORWARD,   PHASE_ZERO_GRAD,
 		PHASE_BACKWARD,	 PHASE_OPTIMIZER, PHASE_OTHER,	   PHASE_FORWARD,
 		PHASE_ZERO_GRAD, PHASE_BACKWARD,  PHASE_OPTIMIZER,
@@ -104,7 +104,7 @@ static void closures(void **state)
 			range_end(STEP_A, number, 1);
 		}
 		end();
-		expect_phases(phases, sizeof(phases) / sizeof(phases[0]));
+		expect_phases(expected, sizeof(expected) / sizeof(expected[0]));
 		assert_int_equal(steps_number(&steps), 2);
 		assert_int_equal(steps_phase(&m.spans, &steps.items[2], PHASE_FORWARD).times, 1);
 		clean();
@@ -154,8 +154,8 @@ static void closures_again(void **state)
 /* The pass begins with the call of backward(), and Module.zero_grad has no range. */
 static void by_frames(void **state)
 {
-	static const enum phase phases[] = { PHASE_SETUP, PHASE_FORWARD, PHASE_BACKWARD,
-					     PHASE_ZERO_GRAD };
+	static const enum phase expected[] = { PHASE_SETUP, PHASE_FORWARD, PHASE_BACKWARD,
+					       PHASE_ZERO_GRAD };
 	uint64_t kept, first;
 
 	(void)state;
@@ -165,7 +165,7 @@ static void by_frames(void **state)
 	first = alloc(4, IN_BACKWARD);
 	drop(backward(kept, 8), CLEARING);
 	end();
-	expect_phases(phases, sizeof(phases) / sizeof(phases[0]));
+	expect_phases(expected, sizeof(expected) / sizeof(expected[0]));
 	assert_int_equal(m.spans.items[2].extent.begin_bytes, 150);
 	assert_int_equal(m.spans.items[2].extent.peak, 162);
 	assert_true(first);

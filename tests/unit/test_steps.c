@@ -395,14 +395,14 @@ static void by_chance(void **state)
 		}
 		end();
 		for (size_t i = 0; i < steps.count; i++) {
-			int64_t phases = 0;
+			int64_t of_phases = 0;
 
 			if (i)
 				assert_int_equal(step(i)->first, step(i - 1)->last + 1);
 			for (int p = 0; p < PHASES; p++)
-				phases += phase(i, p).extent.growth;
-			assert_int_equal(phases, step(i)->extent.growth);
-			growth += phases;
+				of_phases += phase(i, p).extent.growth;
+			assert_int_equal(of_phases, step(i)->extent.growth);
+			growth += of_phases;
 			if (step(i)->extent.peak > peak)
 				peak = step(i)->extent.peak;
 		}

@@ -6,9 +6,9 @@
 
 static inline bool ending_is(const char *s, const char *end)
 {
-	size_t n = strlen(s), m = strlen(end);
+	size_t n = strlen(s), length = strlen(end);
 
-	return n >= m && !memcmp(s + n - m, end, m);
+	return n >= length && !memcmp(s + n - length, end, length);
 }
 
 /* The part of s behind its last c, or all of s: "forward" for "Net.forward" and '.'. */
