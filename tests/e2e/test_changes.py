@@ -223,6 +223,8 @@ def test_findings_have_their_changes():
     assert for_finding({**finding, "kind": "attention"}) == ["attention=sdpa@Block.forward"] and for_finding({**finding, "kind": "shard_state"}) == []
     assert for_finding({"name": "smaller_batch", "what": "Halve the batch"}) == ["batch=1/2"] and for_finding({"name": "fused_optimizer", "what": ""}) == ["fused"]
     assert for_finding({"kind": "allocator", "what": "Set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64: x"}) == ["allocator=max_split_size_mb:64"]
+    assert for_finding({"kind": "less_workspace", "what": "Set CUBLAS_WORKSPACE_CONFIG=:16:8 in the environment: x"}) == ["cublas_workspace=:16:8"]
+    assert for_finding({"name": "less_workspace", "what": "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams"}) == ["cublas_workspace=:4096:2"]
 
 
 def test_the_page_has_the_table():

@@ -37,6 +37,7 @@ struct finding {
 	bool sure;     /* left out if it might save nothing */
 	bool others;   /* it is about further lines too */
 	bool reserved; /* about memory that the framework reserves, not about blocks */
+	bool library;  /* about memory that a library takes, whatever the program's lines do */
 
 	uint64_t bytes, blocks; /* of the blocks it is about, at the peak */
 	uint64_t largest; /* bytes of the largest block, whose line is the owner: advise_name */
@@ -259,6 +260,17 @@ void lines_without(struct line_plans *p, struct advise *a, const struct advised 
  * without them the blocks of the largest line. Frees the lines. */
 struct finding *lines_add_all(struct line_plans *p, struct advise *a, const char *kind);
 void lines_free(struct line_plans *p);
+
+/* Values of CUBLAS_WORKSPACE_CONFIG, and what each leaves of a workspace. find_workspaces.c */
+struct cublas_setting {
+	const char *conf;
+	uint64_t left;
+};
+
+/* The first that halves a workspace of so many bytes, or NULL. */
+const struct cublas_setting *advise_cublas_setting(uint64_t bytes);
+/* Whether a workspace with that stack is cuBLAS's; cuBLASLt's have another setting. */
+bool advise_is_of_cublas(struct timeline *t, uint32_t stack, uint64_t seq);
 
 /* Each looks for one kind of finding and adds what it finds. */
 typedef void advise_find(struct advise *a);

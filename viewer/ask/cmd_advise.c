@@ -160,7 +160,8 @@ static const char *line_of(struct advise *a, char text[LARGE_LINE_ALL])
 	struct large_line l;
 
 	text[0] = 0;
-	if (!ANY_OF(f, a->items, a->count, !f->reserved && f->least >= a->peak / MUCH) &&
+	if (!ANY_OF(f, a->items, a->count,
+		    !f->reserved && !f->library && f->least >= a->peak / MUCH) &&
 	    large_line_at_peak(&l, a->timeline))
 		snprintf(text, LARGE_LINE_ALL, "%s Look at that line: %s.", l.text, l.change);
 	return text;

@@ -67,7 +67,7 @@ static const char *const missing_parts[] = {
 	[STATE_SEARCH] = ", which stops where gpumemtrace ended the run",
 };
 
-static int none_in_one(const struct oom_options *o, const struct oom_rank *x)
+static int none_in_one(const struct oom_options *o, const struct oom_rank *x, const char *no_plan)
 {
 	char times[64] = "did not run out", lost[128] = "";
 
@@ -76,6 +76,9 @@ static int none_in_one(const struct oom_options *o, const struct oom_rank *x)
 	if (x->dropped)
 		snprintf(lost, sizeof(lost), "; lost while recording: %s",
 			 MANY(x->dropped, "event"));
+	if (no_plan[0])
+		return say_error(EXIT_CHECK, "%s: %s%s%s", o->files[0], no_plan,
+				 missing_parts[x->state], lost);
 	return say_error(EXIT_CHECK, "%s: memory %s in this recording%s%s", o->files[0], times,
 			 missing_parts[x->state], lost);
 }
@@ -123,7 +126,7 @@ static int look_at_first(struct emit *out, const struct oom_options *o, struct o
 						"memory ran out; gpumemtrace report "
 						"says what takes it",
 						first->file.path)
-				    : none_in_one(o, first);
+				    : none_in_one(o, first, oom.no_plan);
 	} else if (!rc) {
 		oom_ranks_note(first, &r, &oom.refusal);
 		all->failed += all->count == 1;

@@ -66,6 +66,7 @@ struct oom {
 	uint32_t works;		       /* row of the latest work before the refusal */
 	uint64_t dropped;	       /* events lost because the recorder had no room */
 	bool state_only;	       /* a snapshot without a history, so without refusals */
+	char no_plan[OOM_TEXT];	       /* without a refusal: oom_no_plan */
 	uint64_t asked;		       /* request of the framework to the device */
 	uint64_t block;		       /* request of the program to the framework */
 	struct block wanted;	       /* the block that the request would have become */
@@ -299,11 +300,18 @@ const char *oom_cause_name(enum oom_cause cause);
 /* Returns their number, the most useful first. */
 size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
 
-/* Bytes of a workspace of cuBLAS with CUBLAS_WORKSPACE_CONFIG=:4096:2. */
-#define OOM_CUBLAS_LEFT (8ull << 20)
-/* Bytes saved of that block with that setting; 0 if it is no workspace of cuBLAS. */
-uint64_t oom_spared(const struct oom *o, const struct block *b);
+/* oom_workspace.c */
+/* "for a tensor of" or "for a workspace of" */
+const char *oom_request_words(const struct oom *o);
+/* Bytes that the proposed setting leaves of a workspace of cuBLAS; 0 = there is none. */
+uint64_t oom_cublas_left(const struct oom *o);
+/* Bytes saved of that block then; 0 if it is no workspace of cuBLAS. */
+uint64_t oom_spared(const struct oom *o, const struct block *b, uint64_t left);
 uint64_t oom_spared_all(const struct oom *o); /* of all; 0 if too few */
+/* Appends PyTorch's message, if cuDNN made the request. */
+void oom_say_message(const struct oom *o, char text[OOM_TEXT]);
+/* Whether the recording ends in a convolution for which cuDNN seems to have had no plan. */
+bool oom_no_plan(struct timeline *t, char text[OOM_TEXT]);
 
 /* Replays settings of the allocator; the second appends which ones do not help. oom_settings.c */
 void oom_settings(struct oom_settings *all, const struct oom *o);

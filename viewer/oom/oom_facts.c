@@ -318,6 +318,8 @@ int oom_open(struct oom *o, struct recording *r, uint64_t nth)
 	o->dropped = t->model.dropped;
 	o->state_only = moments_state_only(&t->model);
 	if (!refusals_find(&refusal, &t->model.lives, nth)) {
+		if (!refusal.count && !o->state_only)
+			oom_no_plan(t, o->no_plan);
 		timeline_close(t);
 		return 0;
 	}

@@ -178,6 +178,7 @@ void oom_answer(struct oom_answer *a, struct oom *o)
 	a->cause = oom_cause(o, a->why);
 	oom_settings(&o->settings, o);
 	oom_settings_say(&o->settings, a->why);
+	oom_say_message(o, a->why);
 	a->count = oom_remedies(o, a->cause, a->remedies);
 }
 
@@ -312,8 +313,8 @@ static void text_room(const struct oom *o, struct emit *out)
 {
 	bool pooled = moment_is_pooled(&o->shot.moment);
 
-	emit_figure(out, FIGURE, "requested", o->asked,
-		    o->block != o->asked ? "for a tensor of %s" : NULL, B(o->block));
+	emit_figure(out, FIGURE, "requested", o->asked, o->block != o->asked ? "%s %s" : NULL,
+		    oom_request_words(o), B(o->block));
 	if (o->room.sampled)
 		emit_figure(out, FIGURE, "free on the device", o->room.free,
 			    o->room.total ? "of %s" : NULL, B(o->room.total));

@@ -172,6 +172,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 		FIRST_OF(x, table, ROWS, x->kind && !strcmp(x->kind, f->kind));
 	/* The lower end of a range, if that is a bound. */
 	bool least = f->least && f->least < f->saves && !f->about;
+	bool upper = least || !f->least;
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
 				.saves = least ? f->least : f->saves,
 				.enough = f->least >= missing && fits_before(list->oom, f) };
@@ -181,8 +182,8 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	if (f->owner.function)
 		text_add(r.what, OOM_TEXT, " (%s)", WHO(&f->owner));
 	if (strcmp(B(f->least), B(f->saves)))
-		text_add(r.how, OOM_TEXT, ". Saves %s %s", least ? "up to" : "at least",
-			 B(least ? f->saves : f->least));
+		text_add(r.how, OOM_TEXT, ". Saves %s %s", upper ? "up to" : "at least",
+			 B(upper ? f->saves : f->least));
 	insert(list, &r);
 }
 

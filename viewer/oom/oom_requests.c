@@ -118,45 +118,6 @@ uint64_t remedy_gather_less(const struct oom *o, char *what, char *how)
 	return o->unsharded + o->block / 2;
 }
 
-static bool is_of_cublas(const struct oom *o, const struct block *b)
-{
-	return stacks_have(&o->timeline->stacks, b->stack, b->seq, "Blas");
-}
-
-bool oom_is_up_to_the_library(const struct oom *o)
-{
-	return o->wanted.category == CATEGORY_workspace && !is_of_cublas(o, &o->wanted);
-}
-
-uint64_t oom_spared(const struct oom *o, const struct block *b)
-{
-	bool spared = b->category == CATEGORY_workspace && b->size > OOM_CUBLAS_LEFT &&
-		      is_of_cublas(o, b);
-
-	return spared ? b->size - OOM_CUBLAS_LEFT : 0;
-}
-
-uint64_t oom_spared_all(const struct oom *o)
-{
-	uint64_t all = oom_spared(o, &o->wanted) +
-		       SUM_OF(b, o->shot.moment.blocks, o->shot.moment.count, oom_spared(o, b));
-
-	return all < o->capacity / 20 && o->wanted.category != CATEGORY_workspace ? 0 : all;
-}
-
-uint64_t remedy_less_workspace(const struct oom *o, char *what, char *how)
-{
-	if (oom_is_up_to_the_library(o)) {
-		oom_say(what, "Let the library choose an algorithm without workspace: "
-			      "torch.backends.cudnn.benchmark = False, or deterministic = True");
-		oom_say(how, "The request was for the workspace");
-		return o->block;
-	}
-	oom_say(what, "Limit workspaces: CUBLAS_WORKSPACE_CONFIG=:4096:2, or fewer streams");
-	oom_say(how, "Workspaces of cuBLAS, of which %s each stay", B(OOM_CUBLAS_LEFT));
-	return oom_spared_all(o);
-}
-
 uint64_t remedy_in_pieces(const struct oom *o, char *what, char *how)
 {
 	const struct oom_spike *p = &o->spike;

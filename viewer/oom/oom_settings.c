@@ -72,17 +72,18 @@ static bool fits_with_less(const struct replay_trial *t, const struct oom *o)
 {
 	const struct requests *r = t->requests;
 	const struct snapshot *s = &o->shot;
+	uint64_t left = oom_cublas_left(o);
 	struct replay_refusal outcome;
 
-	if (oom_spared(o, &o->wanted))
-		requests_life(r, r->lives.count - 1)->asked = OOM_CUBLAS_LEFT / UNIT;
+	if (oom_spared(o, &o->wanted, left))
+		requests_life(r, r->lives.count - 1)->asked = (uint32_t)(left / UNIT);
 	else if (o->wanted.category == CATEGORY_workspace)
 		return false; /* another library might ask for the same with less memory */
 	FOR_BLOCKS (b, &s->moment) {
 		const uint32_t *life = map_get(&r->live, b->addr);
 
-		if (life && oom_spared(o, b))
-			requests_life(r, *life)->asked = OOM_CUBLAS_LEFT / UNIT;
+		if (life && oom_spared(o, b, left))
+			requests_life(r, *life)->asked = (uint32_t)(left / UNIT);
 	}
 	replay_refusal(&outcome, t, &t->own.settings);
 	return outcome.what == REFUSAL_FITS;

@@ -304,8 +304,8 @@ static void find_line(struct search *s)
 	put_text(m->action, "look at that line: %s", l.change);
 }
 
-/* The best change that saves 1/MUCH of the peak. After a refusal the remedies of `oom` are used
- * instead. */
+/* The best change that saves 1/MUCH of the peak, with the line that made most of it where the
+ * change is of no line. After a refusal the remedies of `oom` are used instead. */
 static void find_advice(struct search *s)
 {
 	uint64_t least = arithmetic_most(s->peak->bytes / MUCH, s->least);
@@ -320,7 +320,7 @@ static void find_advice(struct search *s)
 		i++;
 	if (i < a.count)
 		say_advice(s, &a.items[i]);
-	else
+	if (i == a.count || a.items[i].library)
 		find_line(s);
 	advise_close(&a);
 }

@@ -109,6 +109,7 @@ void page_oom_emit(struct track *t)
 	emit_text(out, "cause", oom_cause_name(a->cause));
 	emit_number(out, "asked", o->asked);
 	emit_number(out, "block", o->block);
+	emit_text(out, "request", oom_request_words(o));
 	page_apart_emit(out, &t->page->names, &o->pools, &o->room);
 	emit_remedies(t, a);
 	emit_end(out);

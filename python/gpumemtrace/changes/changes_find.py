@@ -42,6 +42,7 @@ VALUES: Dict[str, Callable[[Finding], str]] = {
     "kept": place_of,
     "logits": place_of,
     "allocator": allocator_of,
+    "cublas_workspace": lambda finding: (re.findall(r"CUBLAS_WORKSPACE_CONFIG=(\S+?)[:,]?\s", finding["what"]) or [""])[0],
 }
 
 

@@ -7,7 +7,7 @@ function oomPanel() {
   function one(t, mark, number, count) {
     const m = momentAt(app.doc, t, mark.seq), point = m.point, segments = t.segments.items.length ? fillSegments(segmentsAt(t, mark.seq), m.blocks) : [];
     const hole = segments.reduce((s, x) => Math.max(s, x.hole), 0), answer = t.oom && t.oom.seq === mark.seq ? t.oom : null;
-    const facts = answer && answer.asked !== answer.block ? [['requested', bytesText(answer.asked)], ['for a tensor of', bytesText(answer.block)]] : [['requested', bytesText(mark.asked)]];
+    const facts = answer && answer.asked !== answer.block ? [['requested', bytesText(answer.asked)], [answer.request, bytesText(answer.block)]] : [['requested', bytesText(mark.asked)]];
     facts.push(['allocated', bytesText(m.bytes)]);
     const apart = answer ? answer.apart : [];
     if (point && t.self_reported) facts.push(['cached, not in use', bytesText(Math.max(0, point.reserved - point.bytes - apart.reduce((n, a) => n + a.bytes, 0)))]);
