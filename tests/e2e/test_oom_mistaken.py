@@ -42,6 +42,13 @@ class Songs(nn.Module):
     def forward(self, audio):
         return self.second(torch.tanh(self.first(audio) * 2))
 
+class Organs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 16, 3, padding=1)
+    def forward(self, x):
+        return self.conv(x).relu()
+
 def train(model, optimizer, *batch):
     loss = model(*batch).square().mean()
     optimizer.zero_grad()
@@ -102,6 +109,41 @@ elif kind == "fitted":
         (rows @ weight).sum().backward()
         optimizer.step()
         whole = data.repeat(copies, 1)
+elif kind in ("windows", "window", "crops"):
+    net = Organs().cuda()
+    size = 1024 if kind == "crops" else 2048
+    scans = torch.rand(8 if kind == "crops" else 1, 1, size, size).cuda()
+    with torch.no_grad():
+        rows = scans if kind == "crops" else torch.cat([w for row in scans.split(512, 2) for w in row.split(512, 3)])
+        results = [net(part) for part in rows.split(4)]
+        whole = torch.zeros(len(scans), 16, size, size, device="cuda")
+        if kind == "window":
+            net(rows)
+elif kind == "queries":
+    net = Organs().cuda().eval()
+    query = net(torch.rand(1, 1, 2048, 2048).cuda()).mean()
+    answer = net(torch.rand(1, 1, 2048, 2048).cuda()).mean()
+elif kind in ("resumed", "freed", "apart"):
+    def layers():
+        return nn.Sequential(*(nn.Linear(2048, 2048) for _ in range(8)))
+    first = layers()
+    optimizer = torch.optim.Adam(first.parameters())
+    first(torch.zeros(2, 2048)).sum().backward()
+    optimizer.step()
+    torch.save({"model": first.state_dict(), "optimizer": optimizer.state_dict()}, "all.pt")
+    torch.save(optimizer.state_dict(), "state.pt")
+    model = layers().cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    if kind == "apart":
+        optimizer.load_state_dict(torch.load("state.pt", map_location="cuda"))
+    else:
+        checkpoint = torch.load("all.pt", map_location="cuda")
+        model.load_state_dict(checkpoint["model"])
+        optimizer.load_state_dict(checkpoint["optimizer"])
+        if kind == "freed":
+            del checkpoint
+    for step in range(3):
+        train(model, optimizer, torch.randn(64, 2048).cuda())
 else:
     model = Songs().cuda().eval()
     with torch.no_grad():
@@ -109,7 +151,8 @@ else:
             model(torch.zeros(1, 1, 32000 * seconds).cuda())
 """
 CASES = {"degrees": 1500, "validated": 1500, "photo": 1500, "spikes": 1000, "waiting": 1000, "wide": 1100, "narrow": 1100,
-         "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900, "fitted": 1000}
+         "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900, "fitted": 1000,
+         "windows": 500, "window": 680, "crops": 1000, "queries": 800, "resumed": 900, "freed": 770, "apart": 770}
 
 
 def asked(programs, tool, kind):
@@ -165,3 +208,33 @@ def test_parts_that_are_joined(programs, tool):
     """Also where a smaller batch is said that is not enough."""
     said, remedies, text = asked(programs, tool, "joined")
     assert not any(r["enough"] for r in remedies.values()) and "(whole = torch.cat(parts)): the parts and the whole are there at once" in text
+
+
+@pytest.mark.parametrize("kind", ["windows", "window", "crops", "queries"])
+def test_half_of_which_batch(programs, tool, kind):
+    """Windows of one scan are no batch: their results are put together, however many are computed at a time."""
+    _, remedies, text = asked(programs, tool, kind)
+    half = remedies.get("smaller_batch")
+    if kind == "windows":
+        assert half is None
+    elif kind == "window":
+        assert half["saves_bytes"] <= 130 << 20 and "temporaries of this pass and of the request" in text
+    elif kind == "crops":
+        assert half["saves_bytes"] > 400 << 20 and "temporaries of this step" in text
+    else:
+        assert "temporaries of all passes so far and of the request" in text
+
+
+@pytest.mark.parametrize("kind", ["resumed", "freed", "apart"])
+def test_state_that_a_checkpoint_holds(programs, tool, kind):
+    """load_state_dict() shares the tensors of a checkpoint on its device: moving the state elsewhere frees nothing while that is held."""
+    _, remedies, text = asked(programs, tool, kind)
+    of_state = {"state_elsewhere", "state_in_8_bits", "shard_state"} & set(remedies)
+    if kind == "resumed":
+        assert next(iter(remedies)) == "loaded" and remedies["loaded"]["enough"] and not of_state
+        assert "parameters 128.1 MiB" in text and "weights of a loaded checkpoint 128.1 MiB" in text
+        assert "loaded" in {f["kind"] for f in tool.json("advise", programs.folder / "run.gmt")["findings"]}
+    else:
+        assert len(of_state) == 3 and "loaded" not in remedies and "loaded checkpoint" not in text
+        assert text.count("Nothing else may hold the state that was read from a file") == 3
+    assert remedies["shard"]["saves_bytes"] == pytest.approx(128 << 20, rel=0.01) and "Half of the parameters and gradients" in text

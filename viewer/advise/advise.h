@@ -36,6 +36,7 @@ struct finding {
 	bool about;    /* neither end is a bound, because autograd decides what is not recorded */
 	bool sure;     /* left out if it might save nothing */
 	bool others;   /* it is about further lines too */
+	bool loaded;   /* some of its blocks were read from a file */
 	bool reserved; /* about memory that the framework reserves, not about blocks */
 	bool library;  /* about memory that a library takes, whatever the program's lines do */
 
@@ -70,6 +71,7 @@ struct life_course {
 	bool read;	 /* a backward node used it, since the latest graph saved it if one did */
 	bool often;	 /* used in several passes after the one of its birth */
 	bool shortened;	 /* a finding shortens it */
+	bool loaded;	 /* it was read from a file and, in its last use, copied */
 	bool copied;	 /* made_of is the source of a copy, not an argument of a kernel */
 	bool watched;	 /* the current finding wants the work that uses it */
 };

@@ -246,6 +246,9 @@ static void end_life(struct search *s, const struct advised *l, enum kind kind)
 void advise_held_beyond_use(struct advise *a)
 {
 	struct search s = { .advise = a, .step = steps_at(&a->timeline->steps, a->peak_seq) };
+	const struct span *at =
+		steps_span(&a->timeline->steps, &a->timeline->model.spans, a->peak_seq);
+	bool in_backward = at && at->phase == PHASE_BACKWARD;
 
 	ADVISE_EACH (a, UINT16_MAX, l)
 		if (l.from <= a->peak_seq)
@@ -264,6 +267,8 @@ void advise_held_beyond_use(struct advise *a)
 		f->range = true;
 		if (kind == HELD_BY_NODE)
 			f->words = "held_by_node";
+		if (kind == HELD_OVERLAP && in_backward)
+			f->words = "overlap_in_backward";
 	}
 	map_items_free(&s.stacks);
 	map_free(&s.weights);

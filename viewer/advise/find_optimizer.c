@@ -97,15 +97,34 @@ static uint64_t in_8_bits(uint64_t bytes, unsigned each)
 	       (values / BLOCK_8BIT * sizeof(float) + ROUND - 1) / ROUND * ROUND;
 }
 
+/* Tensors that were read from a file and copied (weights into the model, numbers of steps to the
+ * host) are still there: their checkpoint is held, and with it the loaded state, since
+ * load_state_dict() makes no copy of what is on its device already. */
+static bool holds_checkpoint(const struct advise *a)
+{
+	ADVISE_EACH (a, UINT16_MAX, l)
+		if (l.course->loaded && advise_counts(a, &l) && !l.course->passed &&
+		    !advise_leaf(a, &l))
+			return true;
+	return false;
+}
+
+static bool is_from_file(const struct advise *a, const struct advised *l)
+{
+	return model_signs(&a->timeline->model, l->stack) & STACK_LOAD;
+}
+
 /* Plans the state without all but a part of it. Unused state counts only if its stack also makes
  * state in use: an optimizer for each fold. */
-static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned parts, unsigned each)
+static uint64_t without_state(struct advise *a, struct finding *f, struct life_plan *p,
+			      unsigned parts, unsigned each)
 {
 	struct map in_use = { 0 }; /* stacks */
+	bool checkpoint = holds_checkpoint(a);
 	uint64_t bytes = 0;
 
 	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l)
-		if (l.course->over > a->peak_seq)
+		if (l.course->over > a->peak_seq && !(checkpoint && is_from_file(a, &l)))
 			map_put(&in_use, l.stack, NULL);
 	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
 		uint64_t keeps = each ? in_8_bits(l.size, each) : parts ? l.size / parts : 0;
@@ -113,6 +132,7 @@ static uint64_t without_state(struct advise *a, struct life_plan *p, unsigned pa
 		if (keeps >= l.size || !map_get(&in_use, l.stack))
 			continue;
 		plan_without(p, l.life, l.from, l.until, l.size - keeps);
+		f->loaded |= is_from_file(a, &l);
 		bytes += advise_counts(a, &l) ? l.size : 0;
 	}
 	map_free(&in_use);
@@ -124,8 +144,10 @@ void advise_offload_state(struct advise *a)
 	struct finding *f = advise_add(a, "offload_state");
 	struct temporaries t;
 
-	f->bytes = without_state(a, &f->cautious, 0, 0);
-	without_state(a, &f->plan, 0, 0);
+	f->bytes = without_state(a, f, &f->cautious, 0, 0);
+	if (!f->bytes)
+		return;
+	without_state(a, f, &f->plan, 0, 0);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	f->range = t.largest;
 }
@@ -160,8 +182,10 @@ void advise_shard_state(struct advise *a)
 	if (advise_in_shards(a))
 		return;
 	f = advise_add(a, "shard_state");
-	f->bytes = without_state(a, &f->plan, 2, 0);
-	without_state(a, &f->cautious, 2, 0);
+	f->bytes = without_state(a, f, &f->plan, 2, 0);
+	if (!f->bytes)
+		return;
+	without_state(a, f, &f->cautious, 2, 0);
 	without_temporaries(a, &f->plan, &t, false, 2);
 	f->range = true;
 	plan_with(&f->cautious, PLAN_NONE, 0, PLAN_END, unevenness(a));
@@ -196,12 +220,12 @@ void advise_state_in_8_bits(struct advise *a)
 	if (!strstr(name, "Adam") || strcasestr(name, "bit") || asks_for_8_bits(a))
 		return;
 	f = advise_add(a, "state_in_8_bits");
-	f->bytes = without_state(a, &f->plan, 0, 4);
-	if (is_in_8_bits(a, f->bytes)) {
+	f->bytes = without_state(a, f, &f->plan, 0, 4);
+	if (!f->bytes || is_in_8_bits(a, f->bytes)) {
 		plan_free(&f->plan);
 		return;
 	}
-	without_state(a, &f->cautious, 0, 2);
+	without_state(a, f, &f->cautious, 0, 2);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	without_temporaries(a, &f->cautious, &t, false, 0);
 	f->range = true;

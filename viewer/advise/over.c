@@ -90,10 +90,10 @@ static bool waits(const struct search *s, const struct advised *l, const struct 
 
 	if (!x->whole)
 		return true;
-	if (!s->advise->open)
-		return uses_waits(&t->model, &x->works, UINT64_MAX);
 	if (is_copied_on(t, l, x))
 		return false;
+	if (!s->advise->open)
+		return uses_waits(&t->model, &x->works, UINT64_MAX);
 	if (!advise_knows_steps(s->advise))
 		return true;
 	if (l->classes & OF_THE_MODEL)
@@ -113,7 +113,9 @@ static uint64_t over_since(const struct search *s, const struct advised *l)
 	uses_of(&a->timeline->model, l->life, &x);
 	if (!x.count || x.last_seq >= a->until || (l->until == PLAN_END && waits(s, l, &x)))
 		return PLAN_END;
-	end = after_refusals(s, phase_end(a, x.last_seq), l);
+	end = phase_end(a, x.last_seq);
+	l->course->loaded = is_copied_on(a->timeline, l, &x);
+	end = l->course->loaded ? end : after_refusals(s, end, l);
 	return end < l->until ? end : PLAN_END;
 }
 

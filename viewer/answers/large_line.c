@@ -66,10 +66,12 @@ static const char *change_of(struct timeline *t, const struct large_line *l, con
 	char op[32] = "";
 
 	if (blocks >= MANY_RESULTS && !l->known_only)
-		return "many of its results are there at once: keep fewer of them or, where "
-		       "autograd keeps them for backward, compute them again "
-		       "(torch.utils.checkpoint), or, if no backward pass follows, call the model "
-		       "under torch.no_grad()";
+		return l->unsaved
+			       ? "many of its results are there at once: keep fewer of them"
+			       : "many of its results are there at once: keep fewer of them or, "
+				 "where autograd keeps them for backward, compute them again "
+				 "(torch.utils.checkpoint), or, if no backward pass follows, call "
+				 "the model under torch.no_grad()";
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 		if ((!l->saved || operations[i].when == ANYWAY) &&
 		    is_outside(statement, operations[i].mark))
@@ -190,6 +192,7 @@ void large_line_of(struct large_line *l, struct timeline *t, const struct snapsh
 		largest = !largest || b->size > largest->size ? b : largest;
 	}
 	l->saved = 2 * saved > l->bytes;
+	l->unsaved = !saved && t->model.spans.tags;
 	l->stack = largest ? largest->stack : 0;
 	l->seq = s->moment.seq;
 	l->from = largest ? largest->seq : 0;

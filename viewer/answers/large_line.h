@@ -20,6 +20,7 @@ struct large_line {
 	uint64_t bytes;
 	size_t blocks;
 	bool saved;		      /* most of it is saved for backward */
+	bool unsaved;		      /* no graph holds any of it */
 	bool known_only;	      /* no change for operations that the table does not have */
 	char text[LARGE_LINE_TEXT];   /* a sentence about the line, with its statement if known */
 	char change[LARGE_LINE_TEXT]; /* a change for the operation, else a general one */

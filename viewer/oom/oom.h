@@ -90,6 +90,7 @@ struct oom {
 	struct map copies;	    /* birth events of weights that autocast converted */
 	uint64_t computed;	    /* gradients that the script computed from others */
 	uint64_t trainable;	    /* parameters that require grad */
+	uint64_t loaded;	    /* a checkpoint's weights that were copied into the model */
 	uint64_t state;		    /* optimizer state made in an optimizer's step */
 	uint64_t projected;   /* state that the optimizer will make; 0 = its kind is not known */
 	uint64_t unsharded;   /* gathered parameters, and buffers of collectives */
@@ -238,6 +239,9 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 uint64_t oom_results(const struct oom *o, struct owner *owner);
 /* An operator such as zeros or empty made the block, for results that come later. */
 bool oom_is_room(const struct oom *o, const struct block *b);
+/* The model was called with several pieces of one sample (windows of a scan, tiles of a picture):
+ * tensors that were made outside of it are of a single one. */
+bool oom_is_of_pieces(const struct oom *o);
 /* The batch has a known size above one, and the request is a multiple of it. */
 bool oom_knows_samples(const struct oom *o);
 uint64_t

@@ -204,6 +204,36 @@ static bool is_of_no_sample(const struct oom *o)
 	return tensors;
 }
 
+/* The largest tensor of a picture, a sequence or the like that the program's frames hold in a
+ * block.
+ */
+static const struct defs_variable *tensor_in(const struct oom *o, const struct block *b)
+{
+	const struct variable_at *x =
+		FIRST_OF(i, o->variables, o->variable_count,
+			 i->own && !i->variable->head.tensors && i->variable->head.dims > 2 &&
+				 i->variable->head.addr >= b->addr &&
+				 i->variable->head.addr < b->addr + b->size);
+
+	return x ? x->variable : NULL;
+}
+
+bool oom_is_of_pieces(const struct oom *o)
+{
+	enum { OVERLAP = 4 }; /* all pieces together, in units of the sample, at most */
+	uint64_t one = 0, more = 0;
+
+	FOR_BLOCKS (b, &o->shot.moment) {
+		const struct defs_variable *v = model_born(o->shot.model, b)->stage == STAGE_OUTSIDE
+							? tensor_in(o, b)
+							: NULL;
+
+		if (v)
+			*(v->sizes[0] == 1 ? &one : &more) += b->size;
+	}
+	return o->samples > 1 && oom_only_forward(o) && OVERLAP * one > more;
+}
+
 bool oom_knows_samples(const struct oom *o)
 {
 	return o->samples > 1 && (stage_is_backward(o->wanted_stage) || oom_asked_for_batch(o));

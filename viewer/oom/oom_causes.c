@@ -279,9 +279,11 @@ static bool say_model(const struct oom *o, char *text, const char *what)
 
 	memcpy(bytes, o->shot.bytes, sizeof(bytes));
 	bytes[CATEGORY_gradients] -= o->computed;
+	bytes[CATEGORY_parameters] -= o->loaded;
 	terms_add_classes(&t, bytes, OF_THE_MODEL);
+	terms_add(&t, "weights of a loaded checkpoint", o->loaded);
 	terms_add(&t, "temporaries of the optimizer's step",
-		  o->lasting - classes_sum(bytes, OF_THE_MODEL));
+		  o->lasting - o->loaded - classes_sum(bytes, OF_THE_MODEL));
 	oom_say(text, "%s. %s", what, o->lasting ? "Before any batch" : "");
 	shown = terms_say(&t, text);
 	if (shown > 1)

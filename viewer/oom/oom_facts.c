@@ -143,12 +143,27 @@ static bool is_lasting(const struct oom *o, enum category c)
 	       (c == CATEGORY_optimizer_temporaries && o->phase == PHASE_OPTIMIZER);
 }
 
+/* Weights of a checkpoint that is still held: they were copied on before the first pass after they
+ * were read, and no pass has used them. */
+static bool is_of_checkpoint(const struct oom *o, const struct block *b)
+{
+	const struct model *m = o->shot.model;
+	uint32_t last = oom_last_use(o, b), pass = oom_pass_at(o, b->seq);
+
+	return b->category == CATEGORY_parameters && model_signs(m, b->stack) & STACK_LOAD &&
+	       !model_is_leaf(m, b) && last &&
+	       uses_kind(&m->uses, last)->transfer == GMT_TRANSFER_SOURCE &&
+	       oom_pass_at(o, oom_work_seq(o, last)) == pass &&
+	       oom_pass_at(o, o->refusal.event.seq) > pass;
+}
+
 static void sum_up(struct oom *o)
 {
 	const struct snapshot *s = &o->shot;
 	uint64_t backward = oom_latest_backward(o);
 
 	oom_find_copies(o);
+	o->loaded = BYTES_OF(b, &s->moment, is_of_checkpoint(o, b));
 	for (unsigned c = 0; c < CATEGORIES; c++)
 		o->lasting += is_lasting(o, c) ? s->bytes[c] : 0;
 	if (oom_only_forward(o))

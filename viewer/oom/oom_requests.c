@@ -145,14 +145,15 @@ uint64_t remedy_shard(const struct oom *o, char *what, char *how)
 	const uint64_t *b = o->shot.bytes;
 	/* FSDP shards these and leaves buffers whole. State that is still to be made is not in b.
 	 * */
-	uint64_t all = b[CATEGORY_parameters] + b[CATEGORY_gradients] +
-		       (o->projected ? o->projected : o->state);
+	uint64_t state = o->projected ? o->projected : o->state,
+		 all = b[CATEGORY_parameters] - o->loaded + b[CATEGORY_gradients] + state;
 
 	if (all < o->capacity / 3 || o->unsharded || o->collective || o->sharded)
 		return 0;
 	oom_say(what,
 		"Shard the model over two devices (FSDP), or use parameters of half the bytes");
-	oom_say(how, "Half of the parameters, gradients and optimizer state");
+	oom_say(how, "Half of the parameters%s",
+		state ? ", gradients and optimizer state" : " and gradients");
 	return all / 2;
 }
 
@@ -242,9 +243,17 @@ static bool adds_up(const struct oom *o)
 
 uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 {
-	bool kept = o->read_each || o->served;
+	bool kept = o->read_each || o->served, pieces = oom_is_of_pieces(o);
 	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked - (kept ? o->calls : 0),
 		 inputs = oom_first_inputs(o);
+	/* A backward pass might follow for all of them. */
+	bool so_far = o->timeline->steps.basis == STEPS_FORWARD && !o->by_call && !o->evaluation &&
+		      o->at_step > 1 && !kept;
+
+	if (pieces) /* their results are put together whatever their number in a pass is */
+		all = o->wanted_stage == STAGE_OUTSIDE
+			      ? 0
+			      : arithmetic_least(o->of_pass, o->current) + asked;
 
 	if (o->phase == PHASE_OPTIMIZER || o->engine.wanted || o->rows.bytes >= all / 2 ||
 	    !o->shot.model->spans.forwards || all < o->capacity / 20 || all < oom_missing(o) ||
@@ -261,10 +270,13 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 		: o->engine.samples ? " (vLLM: max_num_seqs)"
 				    : " (vLLM: max_num_batched_tokens)");
 	say_parts(o, what);
-	inputs = arithmetic_least(inputs, all);
+	inputs = pieces ? 0 : arithmetic_least(inputs, all);
 	oom_say(how,
-		"Half of the inputs, activations and temporaries of this step%s (%s), if they grow "
-		"with it",
+		"Half of the inputs, activations and temporaries of %s%s (%s), if they grow with "
+		"it",
+		pieces	 ? "this pass"
+		: so_far ? "all passes so far"
+			 : "this step",
 		asked ? " and of the request" : "", B(all));
 	if (inputs >= all / 20)
 		text_add(how, OOM_TEXT,
