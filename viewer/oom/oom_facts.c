@@ -149,6 +149,7 @@ static void sum_up(struct oom *o)
 	uint64_t backward = oom_latest_backward(o);
 
 	oom_find_copies(o);
+	oom_find_listed(o);
 	for (unsigned c = 0; c < CATEGORIES; c++)
 		o->lasting += is_lasting(o, c) ? s->bytes[c] : 0;
 	if (oom_only_forward(o))
@@ -340,6 +341,7 @@ void oom_close(struct oom *o)
 	free(o->holders.items);
 	free(o->around);
 	map_free(&o->copies);
+	map_free(&o->listed);
 	map_free(&o->left.blocks);
 	leaks_free(&o->leaks);
 	used_up_free(&o->unused);
