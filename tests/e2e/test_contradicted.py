@@ -11,7 +11,7 @@ from conftest import BUILD
 pytestmark = pytest.mark.skipif(not (BUILD / "libsimgpu.so").exists(), reason="built without CUDA headers")
 
 PROGRAM = """
-import contextlib, sys, torch
+import contextlib, sys, torch, torch.utils.checkpoint
 from torch import nn
 from torch.nn import functional as F
 how = sys.argv[1]
@@ -93,6 +93,86 @@ elif how == "asked":
     for step in range(2):
         x = torch.rand(4096 << 3 * step, 1, D, device="cuda", requires_grad=True)
         torch.autograd.grad(net(x).sum(), x)
+elif how == "joined":  # features of all pictures so far, which a metric reads at the end
+    net = layers(2)
+    train(net, torch.rand(256, D, device="cuda"))
+    features = None
+    with torch.no_grad():
+        for _ in range(40):
+            found = net(torch.rand(4096, D, device="cuda"))
+            features = found if features is None else torch.cat((features, found))
+elif how in ("searched", "zeroed"):  # every candidate is kept with its gradients
+    kept = []
+    for _ in range(3):
+        net = layers()
+        optimizer = torch.optim.SGD(net.parameters(), 1e-3)
+        kept.append((net, optimizer))
+        for _ in range(5):
+            optimizer.zero_grad()
+            net(torch.rand(64, D, device="cuda")).mean().backward()
+            optimizer.step()
+            if how == "zeroed":
+                optimizer.zero_grad()
+        with torch.no_grad():
+            net(torch.rand(64, D, device="cuda"))
+    with torch.no_grad():
+        net(torch.rand(8192, D, device="cuda"))
+elif how == "layerwise":  # outputs of one layer for all samples, whose inputs are there already, and then its training
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.mlp = nn.LayerNorm(D), nn.Linear(D, D)
+        def forward(self, x):
+            return x + self.mlp(self.norm(x))
+    net, samples = Layer().cuda(), [torch.rand(4096, D, device="cuda") for _ in range(16)]
+    with torch.no_grad():
+        targets = [net(x) for x in samples]
+    F.l1_loss(net(torch.cat(samples[:4])), torch.cat(targets[:4])).backward()
+elif how in ("branches", "branches_on_host"):  # the forward method holds what its second operator saved until it returns
+    class Branches(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(D, D), nn.Linear(D, D)
+        def forward(self, x):
+            held = self.a(x).exp()
+            y = self.b(held).tanh().exp()
+            return torch.cat((held, y * y, y)).repeat(8, 1)
+    train(Branches().cuda(), torch.rand(16384, D, device="cuda"), on_host=how == "branches_on_host")
+elif how in ("sums", "sums_again"):  # the loop beside the calls keeps a sum, which no call reads
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(D, D), nn.Linear(D, 2 * D)
+        def forward(self, x):
+            y, z = self.b(torch.tanh(self.a(x)).exp()).chunk(2, -1)
+            return torch.sin(y), z
+    class Sums(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.blocks = nn.ModuleList(Block() for _ in range(6))
+        def forward(self, x):
+            total = 0
+            for block in self.blocks:
+                x, z = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False) if how == "sums_again" else block(x)
+                total = total + z
+            return total
+    train(Sums().cuda(), torch.rand(16384, D, device="cuda"))
+elif how in ("encoded", "encoded_once"):  # a teacher's outputs go to the host with their graphs
+    teacher, net = layers(4), layers(2)
+    with torch.set_grad_enabled(how == "encoded"):
+        targets = [teacher(torch.rand(1024, D, device="cuda")).cpu() for _ in range(12)]
+    train(net, torch.rand(64, D, device="cuda"), steps=6)
+elif how in ("epochs", "epochs_of_numbers"):  # losses of an epoch, until their mean is printed
+    net, losses = layers(2), []
+    optimizer = torch.optim.SGD(net.parameters(), 1e-3)
+    for step in range(60):
+        loss = net(torch.rand(256, D, device="cuda")).exp().square().mean(1)
+        losses.append(loss if how == "epochs" else loss.mean().item())
+        optimizer.zero_grad()
+        loss.mean().backward(retain_graph=how == "epochs")
+        optimizer.step()
+        if step % 25 == 24:
+            losses.clear()
 elif how == "validated":
     net = layers(2)
     train(net, torch.rand(1024, D, device="cuda"))
@@ -226,3 +306,62 @@ def test_a_workspace_of_backward_without_its_stack_is_no_gradient(snapshot, tool
 def test_what_waits_for_the_first_backward_pass_is_activations(snapshot, tool):
     said, by_class = holders(tool, snapshot("mine=800MiB", 8192))
     assert said["phase"] == "backward" and by_class["activations"]["bytes"] > 90 << 20 and "forward_temporaries" not in by_class
+
+
+def remedies(tool, path):
+    return {r["name"]: r for r in tool.json("oom", path)["remedies"]}
+
+
+def saved(tool, record, before, after):
+    """What the change saves, measured."""
+    peaks = [tool.json("report", record(how))["devices"][0]["peak_bytes"] for how in (before, after)]
+    return peaks[0] - peaks[1]
+
+
+def test_pieces_of_a_sum_that_is_kept_would_stay(record, tool):
+    said = remedies(tool, record("joined", "mine=330MiB"))
+    assert "results_on_host" in said and "in_pieces" not in said
+
+
+def test_gradients_of_models_that_are_kept_are_cleared_too(record, tool):
+    said = findings(tool, record("searched"), "idle_gradients")
+    does = saved(tool, record, "searched", "zeroed")
+    assert said and 0.85 * does <= said[0]["saves_bytes"] <= does, (said, does)
+
+
+def test_growth_with_each_trial_is_not_growth_with_each_step(record, tool):
+    assert "a step on average, from step" in tool("leaks", record("searched"))
+
+
+def test_outputs_of_many_calls_do_not_grow_with_the_batch(record, tool):
+    path = record("layerwise", "mine=490MiB")
+    said = tool.json("oom", path)
+    host = remedies(tool, path)["results_on_host"]
+    assert host["saves_bytes"] == 15 * 4096 * 512 * 4 and "outputs of earlier calls" in host["how_known"]
+    assert all(r["saves_bytes"] < 100 << 20 for r in said["remedies"] if r["name"] == "smaller_batch") and said["cause"] != "batch_too_large"
+
+
+def test_what_a_running_function_holds_stays_on_the_device(record, tool):
+    """At the refusal `held`, `y` and the graph's tensors are there; save_on_cpu moves those that no variable holds."""
+    path = record("branches", "mine=480MiB")
+    said = remedies(tool, path)["offload_activations"]
+    assert "that no running function holds" in said["how_known"]
+    rows = {v["name"]: v["bytes"] for v in tool.json("oom", path)["variables"]}
+    activations = sum(h["bytes"] for h in tool.json("oom", path)["holders"] if h["class"] == "activations")
+    assert rows["held"] == rows["y"] == 32 << 20 and said["saves_bytes"] <= activations - 2 * (32 << 20)
+
+
+def test_a_tensor_beside_the_call_need_not_be_its_input(record, tool):
+    said, does = findings(tool, record("sums"), "checkpoint")[0], saved(tool, record, "sums", "sums_again")
+    assert said["least_bytes"] - (1 << 20) <= does <= said["saves_bytes"] + (1 << 20) and said["least_bytes"] < said["saves_bytes"]
+
+
+def test_graphs_of_passes_before_the_training_are_named(record, tool):
+    assert "Results of 12 of them" in " ".join(tool("leaks", record("encoded")).split())
+    assert "Results of" not in tool("leaks", record("encoded_once"))
+
+
+def test_growth_that_starts_again_is_growth(record, tool):
+    said = tool("leaks", record("epochs"))
+    assert "and is freed at times" in said and "Graphs of earlier steps are kept" in " ".join(said.split())
+    assert "no line holds more with each step" in tool("leaks", record("epochs_of_numbers"))

@@ -22,6 +22,12 @@ struct checkpoint_site {
 	size_t count, room;
 };
 
+/* The events of the work that uses what may be the input of a call. */
+struct checkpoint_reads {
+	uint64_t *seqs;
+	size_t count, room;
+};
+
 struct checkpoint_search {
 	struct advise *advise;
 	struct map ids;	   /* key -> index */
@@ -31,9 +37,10 @@ struct checkpoint_search {
 	size_t count, room;
 	uint64_t *deaths; /* ends of saved blocks, sorted */
 	size_t death_count, death_room;
-	uint64_t *done;		    /* by life: event after its last use by a node; 0 = not known */
-	struct map inputs;	    /* inputs of calls, which stay alive */
-	const struct span *forward; /* the forward pass with the peak, or NULL */
+	uint64_t *done; /* by life: event after its last use by a node; 0 = not known */
+	MAP_OF(struct checkpoint_reads) reads; /* by life */
+	struct map inputs;		       /* inputs of calls, which stay alive */
+	const struct span *forward;	       /* the forward pass with the peak, or NULL */
 };
 
 /* A call of a site. Its saved blocks are items[first] to items[last]. */

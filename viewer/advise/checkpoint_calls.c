@@ -12,7 +12,8 @@ struct advised checkpoint_life(const struct checkpoint_search *s, uint32_t life)
 	return l;
 }
 
-/* The input of the call: the latest earlier block of a pass that is alive when the call begins. */
+/* Most likely the input of the call: the latest earlier block of a pass that is alive when the call
+ * begins. */
 static struct advised input_of(struct checkpoint_search *s, uint32_t first)
 {
 	struct advised begin = checkpoint_life(s, first), l;

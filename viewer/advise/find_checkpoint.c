@@ -224,6 +224,35 @@ static bool is_cached_cast(struct checkpoint_search *s, const struct advised *l)
 	       advise_is_cast(s->advise->timeline, &s->advise->casts, l->stack, l->from);
 }
 
+static void note_read(void *ctx, uint32_t work, const uint32_t *lives, size_t count)
+{
+	struct checkpoint_search *s = ctx;
+
+	for (size_t i = 0; i < count; i++) {
+		struct checkpoint_reads *r;
+
+		if (!s->advise->courses[lives[i]].watched)
+			continue;
+		r = map_item(&s->reads, lives[i]);
+		*need_item(r->seqs, r->count, r->room) =
+			uses_work(&s->advise->timeline->model.uses, work)->seq;
+	}
+}
+
+/* Autograd saves it, or work reads it while the call runs, before the next block is made. Else it
+ * might be another tensor, such as a sum that a loop beside the calls keeps. */
+static bool is_surely_input(struct checkpoint_search *s, const struct checkpoint_call *c)
+{
+	const struct lives *all = s->advise->lives;
+	const struct checkpoint_reads *r = map_find(&s->reads, c->input.life);
+	uint64_t begin = checkpoint_life(s, c->begin).from;
+	uint32_t next = lives_born_by(all, c->end);
+	uint64_t end = next < all->rows.count ? lives_read(all, next).from : PLAN_END;
+
+	return c->input.course->saved ||
+	       (r && ANY_OF(x, r->seqs, r->count, *x > begin && *x < end));
+}
+
 /* early (the lower end): the inside stays until the end of the call, and is back with all
  * temporaries as soon as everything before it is released. Otherwise it is back when its own first
  * block is released. */
@@ -247,7 +276,7 @@ static void checkpoint_call(struct checkpoint_search *s, struct life_plan *p,
 		if (again != PLAN_END && s->done[l.life] > again)
 			plan_without(p, l.life, s->done[l.life], l.until, l.size);
 	}
-	if (c->input.size && c->input.until < c->let_go)
+	if (c->input.size && c->input.until < c->let_go && (early || is_surely_input(s, c)))
 		plan_with(p, c->input.life, c->input.until, c->let_go, c->input.size);
 	if (early && again != PLAN_END && most > inside)
 		plan_with(p, c->site->items[c->first].life, again, again + 1, most - inside);
@@ -317,6 +346,23 @@ static bool is_of_class(struct checkpoint_search *s, const struct checkpoint_sit
 	return !strcmp(site->function, function) && repeats(s, site) && !is_around(s, site);
 }
 
+/* Notes when work reads what may be the inputs of the calls. */
+static void find_reads(struct checkpoint_search *s, const char *function)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct checkpoint_site *site = &s->items[i];
+		bool same = is_of_class(s, site, function);
+
+		for (size_t k = 0, next; same && k < site->count; k = next) {
+			struct checkpoint_call c = checkpoint_call_at(s, site, k, &next);
+
+			if (c.input.size)
+				c.input.course->watched = true;
+		}
+	}
+	advise_watched_works(s->advise, note_read, s);
+}
+
 static void try_class(struct checkpoint_search *s, const char *function)
 {
 	struct advise *a = s->advise;
@@ -334,11 +380,16 @@ static void try_class(struct checkpoint_search *s, const char *function)
 		return;
 	f = advise_add(a, "checkpoint");
 	f->range = f->about = true;
+	find_reads(s, function);
 	for (size_t i = 0; i < s->count; i++)
 		if (is_of_class(s, &s->items[i], function)) {
 			checkpoint_site(s, &s->items[i], &f->plan, false);
 			checkpoint_site(s, &s->items[i], &f->cautious, true);
 		}
+	FOR_EACH (struct checkpoint_reads, r, s->reads.items, s->reads.count)
+		free(r->seqs);
+	map_items_free(&s->reads);
+	memset(&s->reads, 0, sizeof(s->reads));
 	f->function = function;
 	f->bytes = bytes;
 }

@@ -108,6 +108,27 @@ static enum kind kind_of_weights(const struct search *s, const struct advised *l
 	return l->classes & CLASS_BIT(gradients) && !leaf.size ? HELD_OTHER : HELD_UNUSED;
 }
 
+/* Where zero_grad() after the step frees gradients of weights in use, it also frees those of
+ * weights that nothing uses any more. */
+static void add_gradients(struct search *s)
+{
+	struct line_plans *lines = &s->lines[HELD_GRADIENTS];
+	struct advised leaf;
+
+	if (!ANY_OF(x, lines->items, lines->count, x->bytes))
+		return;
+	ADVISE_EACH (s->advise, CLASS_BIT(gradients), l) {
+		uint64_t over = l.course->over == PLAN_END ? l.course->passed : l.course->over;
+
+		if (!over || over >= l.until || !leaf_of(s, &l, &leaf) || !is_of_weights(&leaf) ||
+		    leaf.course->over == PLAN_END || leaf.course->over > l.course->over)
+			continue;
+		plan_without(&lines_of(lines, s->advise, &l)->cautious, l.life, over, l.until,
+			     l.size);
+		lines_without(lines, s->advise, &l, over);
+	}
+}
+
 static bool is_computed(const struct advise *a, const struct advised *l)
 {
 	return l->classes & (CLASSES_THAT(ARE_OF_FORWARD) | CLASSES_THAT(ARE_COMPUTED)) &&
@@ -261,6 +282,7 @@ void advise_held_beyond_use(struct advise *a)
 		if (since < l.until && !l.course->shortened)
 			end_life(&s, &l, kind_of(&s, &l, since));
 	}
+	add_gradients(&s);
 	for (enum kind kind = 0; kind < HELD_KINDS; kind++) {
 		struct finding *f = lines_add_all(&s.lines[kind], a, names[kind]);
 

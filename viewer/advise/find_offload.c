@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "../base/arithmetic.h"
+#include "../recording/variables.h"
 #include "advise.h"
 
 /* Made in a forward pass and held by autograd alone at the peak. */
@@ -148,16 +149,50 @@ static bool has_padded_mask(struct advise *a)
 	return found;
 }
 
+enum { VARIABLES = 64 };
+
+/* Saved blocks in variables of the frames that run when memory runs out: they stay on the device
+ * until their function returns. Of a list only the first tensor's address is known, so the others
+ * are found by its stack. */
+struct in_frames {
+	struct map lives, stacks;
+};
+
+static struct in_frames find_in_frames(struct advise *a)
+{
+	struct variable_at found[VARIABLES], *x = found;
+	size_t n = !a->wanted_count ? 0
+				    : variables_refused(&a->timeline->stacks, a->wanted->stack,
+							a->until, 0, found, VARIABLES);
+	struct in_frames in = { 0 };
+
+	ADVISE_EACH (a, n ? CLASSES_THAT(ARE_SAVED) : 0, l) {
+		struct block b;
+
+		if (!advise_counts(a, &l))
+			continue;
+		advise_block(a, &l, &b);
+		x = FIRST_OF(v, found, n, v->variable->head.addr - b.addr < b.size);
+		if (x)
+			map_put(&in.lives, l.life, NULL);
+		if (x && x->variable->head.tensors > 1)
+			map_put(&in.stacks, l.stack, NULL);
+	}
+	return in;
+}
+
 void advise_offload(struct advise *a)
 {
 	const size_t births = advise_lives(a) + 1;
 	bool known = uses_complete(&a->timeline->model) && !a->wanted_count;
 	bool awaited = is_awaited(a);
 	uint64_t largest = 0, *after;
+	struct in_frames in;
 	struct copies c;
 
 	if (is_twice(a) || has_padded_mask(a))
 		return;
+	in = find_in_frames(a);
 	c.finding = advise_add(a, "offload_activations");
 	c.courses = need_pages(births * sizeof(*c.courses));
 	after = births_after(a);
@@ -167,12 +202,13 @@ void advise_offload(struct advise *a)
 		uint64_t back = is_saved(a, &l) ? back_at(a, &l, awaited) : PLAN_END;
 		uint64_t used = c.courses[l.life].forward, next = layers_after_next(a, l.from);
 
-		if (back == PLAN_END)
+		if (back == PLAN_END || map_get(&in.lives, l.life))
 			continue;
 		advise_without(a, c.finding, &l, arithmetic_most(l.course->saved + 1, used));
 		next = arithmetic_least(next, arithmetic_least(back, after[l.life] ?: back));
-		plan_without(&c.finding->cautious, l.life, arithmetic_most(next, used), l.until,
-			     l.size);
+		if (!map_get(&in.stacks, l.stack))
+			plan_without(&c.finding->cautious, l.life, arithmetic_most(next, used),
+				     l.until, l.size);
 		largest = l.size > largest && advise_counts(a, &l) ? l.size : largest;
 	}
 	c.finding->range = c.finding->about = c.finding->sure = true;
@@ -180,6 +216,9 @@ void advise_offload(struct advise *a)
 	if (!known)
 		advise_with_in(a, &c.finding->cautious, PHASE_BACKWARD, largest + most_of_node(a));
 	c.finding->size = largest;
+	c.finding->others = in.lives.count;
+	map_free(&in.lives);
+	map_free(&in.stacks);
 	munmap(c.courses, births * sizeof(*c.courses));
 	munmap(after, births * sizeof(*after));
 }

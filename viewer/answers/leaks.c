@@ -5,7 +5,13 @@
 #include "../moments/snapshot.h"
 #include "../recording/running.h"
 
-enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3, REMAINDERS = 256 };
+enum { SAMPLES = 64, WINDOWS = 4, FEWEST = 2, TIMES = 3, REMAINDERS = 256, RISE = 8 };
+
+/* Whether n of all steps are nearly each of them. */
+static bool nearly_each(size_t n, size_t all)
+{
+	return 4 * n >= 3 * all;
+}
 
 /* The blocks of one class and owner. */
 struct group {
@@ -13,6 +19,7 @@ struct group {
 	uint64_t at[SAMPLES + 1];
 	/* Live blocks by the first sample after their birth; gave_up: one died long after it. */
 	uint32_t born[SAMPLES + 1];
+	uint32_t live, live_at[SAMPLES + 1]; /* number of live blocks */
 	bool gave_up;
 	bool of_weights; /* gradients, or made by an optimizer's step */
 	bool goes;	 /* an old block died since the second last sample */
@@ -139,6 +146,7 @@ static void take_samples(struct search *s, uint64_t seq)
 			struct group *g = &s->lines[i / CATEGORIES].groups[i % CATEGORIES];
 
 			g->at[s->taken] = g->bytes;
+			g->live_at[s->taken] = g->live;
 			if (s->taken != s->samples)
 				g->goes = false;
 		}
@@ -156,6 +164,7 @@ static void note_leak_change(void *ctx, const struct series_change *c)
 	x = lives_read(&s->model->lives, c->life);
 	g = group_of(s, c->life, &x, c->category);
 	g->bytes += (uint64_t)c->bytes;
+	g->live += c->bytes < 0 ? UINT32_MAX : 1;
 	if (c->bytes < 0 && sample_after(s, x.from) + 1 < s->taken)
 		g->goes = true;
 	count_birth(s, g, c, &x);
@@ -300,9 +309,41 @@ static bool is_of_batches(const struct search *s, const struct leak *leak)
 	       leak->first_step + 1 >= s->steps[s->samples] && !takes_over(s, &leak->first);
 }
 
+/* Number of intervals between samples in which the lines that grow hold more. */
+static size_t rises(const struct leaks *out, const struct search *s)
+{
+	uint64_t all[SAMPLES + 1] = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->count * CATEGORIES; i++) {
+		const struct line *line = &s->lines[i / CATEGORIES];
+
+		for (size_t k = 0; k <= s->samples; k++)
+			all[k] += leaks_at(out, 1u << i % CATEGORIES, &line->owner)
+					  ? line->groups[i % CATEGORIES].at[k]
+					  : 0;
+	}
+	for (size_t k = 0; k < s->samples; k++)
+		n += all[k] < all[k + 1];
+	return n;
+}
+
+/* Lines can grow once per epoch or with each model that a search trains. Where intervals have
+ * several steps, blocks of nearly each step must be there, or only the latest of a buffer that
+ * grows. */
+static bool grows_in_each(const struct leaks *out, const struct search *s, size_t births)
+{
+	size_t steps = out->to_step - out->from_step;
+
+	return nearly_each(rises(out, s), s->samples) &&
+	       (s->samples == steps || nearly_each(births, steps) ||
+		!ANY_OF(x, out->items, out->count, x->first_step + 2 < out->to_step));
+}
+
 /* Finds the blocks behind the figures, in the snapshot after the last step. */
 static void find_blocks(struct leaks *out, const struct search *s, struct timeline *t)
 {
+	struct map births = { 0 }; /* steps with a block that is still alive */
 	struct snapshot shot;
 
 	snapshot_take(&shot, t, s->seqs[s->samples]);
@@ -313,6 +354,7 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 		if (!leak || b->seq <= s->seqs[0])
 			continue;
 		leak->bytes += b->size;
+		map_put(&births, step_of(t, b), NULL);
 		if (!leak->blocks || b->seq < leak->first.seq)
 			leak->first = *b;
 		if (!leak->blocks++ || b->seq > leak->latest.seq)
@@ -322,7 +364,71 @@ static void find_blocks(struct leaks *out, const struct search *s, struct timeli
 		out->items[i].first_step = step_of(t, &out->items[i].first);
 		out->items[i].latest_step = step_of(t, &out->items[i].latest);
 	}
+	out->each = grows_in_each(out, s, births.count);
+	map_free(&births);
 	moment_free(&shot.moment);
+}
+
+/* Holds more blocks after nearly each interval, and at times far fewer. */
+static bool starts_again(const struct search *s, const struct group *g)
+{
+	size_t up = 0;
+	bool down = false;
+
+	for (size_t k = 0; k < s->samples; k++) {
+		up += g->live_at[k + 1] > g->live_at[k] && g->at[k + 1] > g->at[k];
+		down |= g->live_at[k + 1] < g->live_at[k] / 2;
+	}
+	return s->samples >= RISE && down && up + s->samples / RISE >= s->samples;
+}
+
+/* The intervals in which these groups together hold more and more: the longest row of them. */
+static void find_rise(const struct search *s, const uint64_t all[SAMPLES + 1], size_t *from,
+		      size_t *to)
+{
+	size_t begin = 0;
+
+	for (size_t k = 1; k <= s->samples; k++) {
+		begin = all[k] > all[k - 1] ? begin : k;
+		if (k - begin > *to - *from) {
+			*from = begin;
+			*to = k;
+		}
+	}
+}
+
+static void find_again(struct leaks *out, const struct search *s)
+{
+	uint64_t all[SAMPLES + 1] = { 0 }, graphs = 0;
+	struct leaks_again *again = &out->again;
+	size_t from = 0, to = 0;
+
+	for (size_t i = 0; i < s->count * CATEGORIES; i++) {
+		const struct group *g = &s->lines[i / CATEGORIES].groups[i % CATEGORIES];
+
+		for (size_t k = 0; starts_again(s, g) && k <= s->samples; k++)
+			all[k] += g->at[k];
+	}
+	find_rise(s, all, &from, &to);
+	if (to - from < RISE)
+		return;
+	for (size_t i = 0; i < s->count * CATEGORIES; i++) {
+		const struct line *line = &s->lines[i / CATEGORIES];
+		const struct group *g = &line->groups[i % CATEGORIES];
+		uint64_t bytes = g->at[to] > g->at[from] ? g->at[to] - g->at[from] : 0;
+
+		if (!starts_again(s, g))
+			continue;
+		if (bytes > again->most.bytes)
+			again->most = (struct leak){ .category = (enum category)(i % CATEGORIES),
+						     .owner = line->owner,
+						     .bytes = bytes };
+		graphs += i % CATEGORIES == CATEGORY_activations ? bytes : 0;
+	}
+	again->bytes = all[to] - all[from];
+	again->from = s->steps[from];
+	again->to = s->steps[to];
+	again->change = leaks_change_kept(4 * graphs >= again->bytes);
 }
 
 static void compare_growth(struct leaks *out, struct search *s, struct timeline *t)
@@ -342,6 +448,8 @@ static void compare_growth(struct leaks *out, struct search *s, struct timeline 
 			out->items[kept++] = out->items[i];
 		}
 	out->count = kept;
+	if (!kept)
+		find_again(out, s);
 }
 
 void leaks_find(struct leaks *out, struct timeline *t)
@@ -363,51 +471,4 @@ void leaks_free(struct leaks *l)
 {
 	free(l->items);
 	*l = (struct leaks){ 0 };
-}
-
-static const struct change {
-	uint32_t classes;
-	unsigned part; /* least share of the growth in these classes: one part in so many */
-	const char *text;
-} changes[] = {
-	{ CLASSES_THAT(ARE_WEIGHTS) | CLASSES_THAT(FOLLOW_TRAINING), 2,
-	  "Models, gradients or state of earlier steps are kept: delete what refers "
-	  "to them (lists, attributes, closures, hooks, reference cycles)." },
-	{ 1u << CATEGORY_activations, 4,
-	  "Graphs of earlier steps are kept: keep loss.item() or x.detach() in place of the tensor "
-	  "that holds them (in a list, an attribute, a closure, a hook or a reference cycle; or a "
-	  "buffer that is written in place: call its detach_()), or call backward at once." },
-	{ ~0u, 1,
-	  "What earlier steps made is kept: keep x.item() or x.detach().cpu() in place of it, "
-	  "limit how many are kept, or delete what refers to it outside of its line: a variable, a "
-	  "list, an attribute, a closure, a hook or a reference cycle." },
-};
-
-static uint64_t growth_of(const struct leaks *l, uint32_t classes)
-{
-	uint64_t bytes = 0;
-
-	FOR_EACH (const struct leak, x, l->items, l->count)
-		bytes += classes >> x->category & 1 ? x->bytes_per_step : 0;
-	return bytes;
-}
-
-const char *leaks_change(const struct leaks *l)
-{
-	const struct change *c = changes;
-
-	if (!ANY_OF(x, l->items, l->count, x->blocks && x->first_step < l->to_step))
-		return "";
-	/* tensors that are trained without an optimizer, such as images, grow with their gradients
-	 */
-	if (!growth_of(l, CLASS_BIT(optimizer_state)) &&
-	    4 * growth_of(l, CLASS_BIT(parameters) | CLASS_BIT(inputs)) >= l->bytes_per_step &&
-	    4 * growth_of(l, CLASS_BIT(gradients)) >= l->bytes_per_step)
-		return "Tensors that require gradients are kept with their gradients: delete what "
-		       "refers to them, detach a gradient that was computed from its own tensor "
-		       "(the two refer to each other), or set x.grad = None once it has been "
-		       "used.";
-	while (growth_of(l, c->classes) * c->part < growth_of(l, ~0u))
-		c++;
-	return c->text;
 }

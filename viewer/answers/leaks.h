@@ -21,8 +21,17 @@ struct leak {
 struct leaks {
 	struct leak *items; /* the largest first */
 	size_t count, room;
-	uint64_t bytes_per_step;   /* of all */
+	uint64_t bytes_per_step;   /* of all, on average */
+	bool each;		   /* they grow in nearly each of the compared steps */
 	size_t from_step, to_step; /* compared steps; equal if there are too few */
+	/* If no line keeps growing: lines that hold more blocks after nearly each of these steps,
+	 * and then let go of them at once, such as logs of an epoch. */
+	struct leaks_again {
+		uint64_t bytes;	  /* growth of their longest rise; 0 = none */
+		size_t from, to;  /* its steps */
+		struct leak most; /* the line that grows most in it: class, owner, bytes */
+		const char *change;
+	} again;
 };
 
 void leaks_find(struct leaks *out, struct timeline *t);
@@ -30,11 +39,15 @@ void leaks_free(struct leaks *l);
 /* A sentence about the change that would end most of the growth. "" if no block of an earlier step
  * is kept, because a single block grows or each step needs more. */
 const char *leaks_change(const struct leaks *l);
+/* The same where graphs, or other results, of earlier steps are kept. */
+const char *leaks_change_kept(bool graphs);
 /* The end of the step's last pass or optimizer. */
 uint64_t leaks_work_end(const struct timeline *t, const struct step *step);
 /* A sentence about results kept over passes after the last step, such as a validation's. False:
  * there are none, or too few passes. */
 bool leaks_tail_words(struct timeline *t, char *text, size_t room);
+/* The same of passes up to the end of the first step, whose results nothing uses later. */
+bool leaks_head_words(struct timeline *t, char *text, size_t room);
 /* The last step that can be compared with those before; 0 = none. */
 size_t leaks_last_step(const struct timeline *t);
 /* The leak at a line, of one of these classes (bits); NULL = it does not grow. */

@@ -51,7 +51,8 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 	else
 		snprintf(line, sizeof(line), "%s%s to %s less (%s%s): %s", about, least, saves,
 			 f->about ? "" : "at most ", PERCENT(f->saves, all), f->what);
-	if (f->about && strcmp(saves, least))
+	if (f->about && strcmp(human_apart(peak, f->peak, all),
+			       human_apart(least, f->peak + f->saves - f->least, all)))
 		snprintf(most, sizeof(most), " to %s", B(f->peak + f->saves - f->least));
 	emit_paragraph(out, "- ", "  ", line);
 	if (f->owner.function)

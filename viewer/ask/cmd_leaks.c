@@ -150,6 +150,21 @@ static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth
 		      reserved_words(&peak, words, sizeof(words)));
 }
 
+static void print_again(struct emit *out, const struct timeline *t, const struct leaks_again *again)
+{
+	char who[OWNER_WORDS];
+
+	emit_title(out,
+		   "Device %d: memory grows by %s from step %zu to step %zu, and is freed at times",
+		   t->device, B(again->bytes), again->from, again->to);
+	emit_sentence(out, "",
+		      "Lines hold more after each step in between, %s of it %s of %s. If that is "
+		      "too much: %s",
+		      2 * again->most.bytes > again->bytes ? "most" : B(again->most.bytes),
+		      category_kept_words(again->most.category),
+		      owner_words(&again->most.owner, who, sizeof(who), 0), again->change);
+}
+
 static void print_growth(struct emit *out, struct timeline *t, const struct leaks_view *v,
 			 const struct row_leaks *row, long top)
 {
@@ -162,8 +177,6 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 		TEXT_COLUMN("", leaks_owner_which, 14, 0, .style = COLUMN_BELOW),
 	};
 	size_t n = steps_number(&t->steps);
-	char tail[800];
-
 	if (row->has_step_is)
 		text_step(out, t, &v->called);
 	if (l->from_step == l->to_step) {
@@ -173,19 +186,31 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 		return;
 	}
 	if (!l->count) {
-		emit_title(
-			out,
-			"Device %d: no line holds more with each step, from step %zu to step %zu",
-			t->device, l->from_step, l->to_step);
-		if (leaks_tail_words(t, tail, sizeof(tail)))
-			emit_sentence(out, "", "%s", tail);
+		if (l->again.bytes)
+			print_again(out, t, &l->again);
+		else
+			emit_title(out,
+				   "Device %d: no line holds more with each step, from step %zu to "
+				   "step %zu",
+				   t->device, l->from_step, l->to_step);
 		return;
 	}
-	emit_title(out, "Device %d: %s more with each step, from step %zu to step %zu of %zu",
-		   t->device, B(l->bytes_per_step), l->from_step, l->to_step, n);
+	emit_title(out, "Device %d: %s more %s, from step %zu to step %zu of %zu", t->device,
+		   B(l->bytes_per_step), l->each ? "with each step" : "a step on average",
+		   l->from_step, l->to_step, n);
 	emit_line(out, "%s", "");
 	emit_top(out, leaks_owner, &row->owners, columns, top, "  ");
 	emit_sentence(out, "", "%s", row->change);
+}
+
+static void print_passes(struct emit *out, struct timeline *t, const struct leaks *l)
+{
+	char text[800];
+
+	if (l->from_step != l->to_step && !l->count && leaks_tail_words(t, text, sizeof(text)))
+		emit_sentence(out, "", "%s", text);
+	if (leaks_head_words(t, text, sizeof(text)))
+		emit_sentence(out, "", "%s", text);
 }
 
 static void print_unused(struct emit *out, const struct used_up *u, const struct row_leaks *row,
@@ -245,11 +270,13 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	emit_document(out, leaks, &row);
 	print_growth(out, t, &view, &row, o->top);
 	if (!emit_json(out))
+		print_passes(out, t, &leaks);
+	if (!emit_json(out))
 		print_reserved(out, t, row.reserved_growth_per_step);
 	for (int d = 0; d < MODEL_DEVICES && !emit_json(out); d++)
 		if (view.growth[d] && d != t->device)
-			emit_sentence(out, "", "Device %d grows, too: %s more with each step.", d,
-				      B(view.growth[d]));
+			emit_sentence(out, "", "Device %d grows, too: %s more a step on average.",
+				      d, B(view.growth[d]));
 	print_unused(out, &view.unused, &row, o->top);
 	leaks_free(&leaks);
 	used_up_free(&view.unused);

@@ -9,8 +9,9 @@ const struct steps_basis_words steps_bases[] = {
 	[STEPS_OPTIMIZER] = { "optimizer", "a step ends with the optimizer" },
 	[STEPS_BACKWARD] = { "backward", "no optimizer's step was seen: a step is a forward and a "
 					 "backward pass" },
-	[STEPS_FORWARD] = { "forward",
-			    "no backward pass: a step is one call of an outermost module" },
+	[STEPS_FORWARD] = { "forward", "no backward pass: a step is one call of an outermost "
+				       "module, or several "
+				       "without an allocation between them" },
 };
 
 /* State of the walk that groups spans into steps. */

@@ -88,6 +88,7 @@ struct oom {
 	uint64_t batch[CATEGORIES]; /* blocks whose size grows with the batch, by class */
 	uint64_t passing;	    /* sum of `batch` */
 	struct map copies;	    /* birth events of weights that autocast converted */
+	struct map listed;	    /* birth events of outputs that are kept of many calls */
 	uint64_t computed;	    /* gradients that the script computed from others */
 	uint64_t trainable;	    /* parameters that require grad */
 	uint64_t loaded;	    /* a checkpoint's weights that were copied into the model */
@@ -230,6 +231,7 @@ bool oom_only_forward(const struct oom *o);
 uint64_t oom_latest_backward(const struct oom *o); /* its first event, 0 = none */
 /* Fills copies: blocks that autocast's casts made, with half the bytes of a weight. */
 void oom_find_copies(struct oom *o);
+void oom_find_listed(struct oom *o);
 /* Inputs made before the first pass of their step: one batch, or the whole data. */
 uint64_t oom_first_inputs(const struct oom *o);
 /* Half the batch would halve the size of the block, which was made in that stage. */
@@ -246,7 +248,9 @@ bool oom_is_of_pieces(const struct oom *o);
 bool oom_knows_samples(const struct oom *o);
 uint64_t
 oom_asked_for_batch(const struct oom *o); /* the request; 0 if it does not grow with the batch */
-void oom_find_calls(struct oom *o);	  /* fills calls, read_each */
+/* Made by a line of the outermost module, so most likely part of the model's output. */
+bool oom_is_returned(const struct oom *o, const struct block *b);
+void oom_find_calls(struct oom *o); /* fills calls, read_each */
 /* Fills since, batch_from, begin, passes. */
 void oom_find_since(struct oom *o);
 

@@ -30,6 +30,55 @@ void oom_find_copies(struct oom *o)
 	map_free(&known);
 }
 
+bool oom_is_returned(const struct oom *o, const struct block *b)
+{
+	const struct frame *modules[OWNER_MODULES];
+	struct stacks *stacks = &o->timeline->stacks;
+	struct owner owner = owners_find(&o->timeline->owners, b);
+
+	stacks_read_python(stacks, b->stack);
+	return owners_modules(stacks, modules) && !strcmp(modules[0]->function, owner.function);
+}
+
+/* Number of the pass of the request. A pass might begin with it. */
+static uint32_t pass_of_request(const struct oom *o)
+{
+	uint32_t n = oom_lives(o);
+	bool begins = o->wanted_stage == STAGE_FORWARD && n &&
+		      lives_read(&o->timeline->model.lives, n - 1).born->stage != STAGE_FORWARD;
+
+	return o->shot.model->spans.forwards + begins;
+}
+
+/* An output of an earlier pass that no graph saved. */
+static bool is_earlier_output(const struct oom *o, const struct block *b, uint32_t pass)
+{
+	const struct position *born = model_born(o->shot.model, b);
+
+	return o->shot.model->spans.tags && category_in(b->category, FORWARD_RESULTS) &&
+	       born->stage == STAGE_FORWARD && born->forwards < pass && !(b->state & LIFE_SAVED) &&
+	       oom_is_returned(o, b);
+}
+
+/* Several calls without an allocation between them count as one pass, so a script can hold outputs
+ * of one line for all its samples. */
+void oom_find_listed(struct oom *o)
+{
+	uint32_t pass = pass_of_request(o);
+	struct map times = { 0 };
+
+	FOR_BLOCKS (b, &o->shot.moment)
+		if (is_earlier_output(o, b, pass))
+			++*map_put(&times, b->stack, NULL);
+	FOR_BLOCKS (b, &o->shot.moment) {
+		const uint32_t *n = map_get(&times, b->stack);
+
+		if (n && *n >= FEWEST && is_earlier_output(o, b, pass))
+			map_put(&o->listed, b->seq, NULL);
+	}
+	map_free(&times);
+}
+
 bool oom_only_forward(const struct oom *o)
 {
 	return o->evaluation || o->timeline->steps.basis == STEPS_FORWARD;
@@ -124,7 +173,8 @@ bool oom_grows_with_batch(const struct oom *o, const struct block *b, enum block
 		return false;
 	/* Without tags or stacks steps are unknown. An engine sizes its cache by settings, not by
 	 * the batch. */
-	if (o->shot.model->spans.bare || (c == CATEGORY_kv_cache && stage == STAGE_OUTSIDE))
+	if (map_get(&o->listed, b->seq) || o->shot.model->spans.bare ||
+	    (c == CATEGORY_kv_cache && stage == STAGE_OUTSIDE))
 		return false;
 	if (map_get(&o->copies, b->seq) || (oom_only_forward(o) && c != CATEGORY_inputs &&
 					    stage == STAGE_OUTSIDE && b->size / 2 > o->of_pass))

@@ -122,8 +122,9 @@ static bool say_growth(const struct oom *o, char *text, const char *what)
 	char per[HUMAN_MAX + 60] = "", caller[160] = "";
 
 	if (o->leaks.bytes_per_step)
-		snprintf(per, sizeof(per), ", %s more with each %s", B(o->leaks.bytes_per_step),
-			 one);
+		snprintf(per, sizeof(per), ", %s more %s %s%s", B(o->leaks.bytes_per_step),
+			 o->leaks.each ? "with each" : "a", one,
+			 o->leaks.each ? "" : " on average");
 	say_caller(o, h, caller, sizeof(caller));
 	if (BY_LEFT(o) && h)
 		return oom_say(

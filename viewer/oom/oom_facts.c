@@ -164,6 +164,7 @@ static void sum_up(struct oom *o)
 
 	oom_find_copies(o);
 	o->loaded = BYTES_OF(b, &s->moment, is_of_checkpoint(o, b));
+	oom_find_listed(o);
 	for (unsigned c = 0; c < CATEGORIES; c++)
 		o->lasting += is_lasting(o, c) ? s->bytes[c] : 0;
 	if (oom_only_forward(o))
@@ -355,6 +356,7 @@ void oom_close(struct oom *o)
 	free(o->holders.items);
 	free(o->around);
 	map_free(&o->copies);
+	map_free(&o->listed);
 	map_free(&o->left.blocks);
 	leaks_free(&o->leaks);
 	used_up_free(&o->unused);

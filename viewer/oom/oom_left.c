@@ -101,23 +101,12 @@ static void look_at_lives(struct search *s)
 	}
 }
 
-/* Made by a line of the outermost module, so most likely part of the model's output. */
-static bool is_returned(const struct oom *o, const struct block *b)
-{
-	const struct frame *modules[OWNER_MODULES];
-	struct stacks *stacks = &o->timeline->stacks;
-	struct owner owner = owners_find(&o->timeline->owners, b);
-
-	stacks_read_python(stacks, b->stack);
-	return owners_modules(stacks, modules) && !strcmp(modules[0]->function, owner.function);
-}
-
 static void add_left(struct oom *o, const struct block *b, uint32_t passes)
 {
 	if (passes >= FEWEST) {
 		*map_put(&o->left.blocks, b->seq, NULL) = 1;
 		o->left.bytes += b->size;
-	} else if (o->by_call && is_returned(o, b)) {
+	} else if (o->by_call && oom_is_returned(o, b)) {
 		oom_hold(&o->left.call, b);
 	}
 }
@@ -261,10 +250,11 @@ uint64_t remedy_let_go(const struct oom *o, char *what, char *how)
 				       "result of their lines ever waited");
 	else if (o->leaks.count)
 		oom_say(how,
-			"Blocks from before %s %zu at lines that grew by %s with each %s, from "
-			"%s %zu to %s %zu",
-			one, oom_number(o), B(o->leaks.bytes_per_step), one, one,
-			o->leaks.from_step, one, o->leaks.to_step);
+			"Blocks from before %s %zu at lines that grew by %s %s %s%s, from %s %zu "
+			"to %s %zu",
+			one, oom_number(o), B(o->leaks.bytes_per_step),
+			o->leaks.each ? "with each" : "a", one, o->leaks.each ? "" : " on average",
+			one, o->leaks.from_step, one, o->leaks.to_step);
 	else
 		oom_say(how, "Blocks that were made before %s %zu, and that are still held", one,
 			oom_number(o));

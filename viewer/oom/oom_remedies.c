@@ -187,6 +187,20 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	insert(list, &r);
 }
 
+/* Results of each pass are kept, and the request is for one of them, so each of its pieces would
+ * stay. */
+static void leave_pieces(struct remedy_list *list, const struct advise *a)
+{
+	const struct owner *asked = &list->oom->wanted_owner;
+
+	if (!ANY_OF(f, a->items, a->count,
+		    !strcmp(f->kind, "gathered") && owners_same(&f->owner, asked)))
+		return;
+	for (size_t i = list->count; i-- > 0;)
+		if (!strcmp(list->items[i].name, "in_pieces"))
+			leave_out(list, &list->items[i]);
+}
+
 /* Starts advise at the refusal, with the requested block and the state that the optimizer's first
  * step would have made after it. */
 static void ask(struct advise *a, const struct oom *o, struct position *born)
@@ -240,6 +254,7 @@ size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy
 			insert(&list, &r);
 	}
 	ask(&a, o, born);
+	leave_pieces(&list, &a);
 	for (size_t i = 0; i < a.count; i++)
 		insert_found(&list, &a.items[i]);
 	advise_close(&a);

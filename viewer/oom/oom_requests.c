@@ -432,13 +432,32 @@ uint64_t remedy_data_on_host(const struct oom *o, char *what, char *how)
 	return inputs - o->block;
 }
 
+/* Outputs that a script keeps of many calls. */
+static uint64_t say_outputs(const struct oom *o, char *what, char *how)
+{
+	struct oom_held kept = { 0 };
+	struct owner owner;
+
+	FOR_BLOCKS (b, &o->shot.moment)
+		if (map_get(&o->listed, b->seq))
+			oom_hold(&kept, b);
+	owner = owners_find(&o->timeline->owners, &kept.largest);
+	oom_say(what,
+		"Move the outputs of %s to the host as they are made (.cpu()), and back when they "
+		"are read, if not all of them are read at once",
+		WHO(&owner));
+	oom_say(how, "%s in outputs of earlier calls that no graph holds. All but the largest",
+		B(kept.bytes));
+	return kept.bytes - kept.largest.size;
+}
+
 uint64_t remedy_results_on_host(const struct oom *o, char *what, char *how)
 {
 	struct owner owner = { 0 };
 	uint64_t bytes = oom_results(o, &owner);
 
 	if (!bytes)
-		return 0;
+		return say_outputs(o, what, how);
 	oom_say(what,
 		"Keep the results of all passes on the host: make the tensor of %s with "
 		"device=\"cpu\", and move each pass's result there (.cpu()) before adding it",

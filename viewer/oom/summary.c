@@ -141,9 +141,9 @@ static void say_growth(struct search *s)
 		return;
 	end = &s->timeline->steps.items[l->to_step].extent;
 	m = add_matter(s, "growth", bytes, &most->owner, end->last_seq, end->last_ns);
-	put_text(m->text,
-		 "Memory grows by %s with each step (step %zu to %zu: %s), %s of it %s of %s. %s",
-		 B(l->bytes_per_step), l->from_step, l->to_step, B(bytes),
+	put_text(m->text, "Memory grows by %s %s (step %zu to %zu: %s), %s of it %s of %s. %s",
+		 B(l->bytes_per_step), l->each ? "with each step" : "a step on average",
+		 l->from_step, l->to_step, B(bytes),
 		 2 * most->bytes_per_step > l->bytes_per_step ? "most" : B(most->bytes_per_step),
 		 category_kept_words(most->category), WHO(&most->owner), leaks_change(l));
 	say_more(s, m, "leaks", "");

@@ -24,7 +24,7 @@ function leaksPanel() {
     const between = 'from step ' + l.from_step + ' to step ' + l.to_step, more = l.bytes_per_step > 0;
     replace(p.body,
       h('p', { class: 'headline small', 'data-bytes': l.bytes_per_step }, h('b', { class: 'num' + (more ? ' grew' : '') }, more ? bytesText(l.bytes_per_step) : 'none'),
-        h('span', {}, (more ? 'more with each step, ' : 'no line holds more with each step, ') + between)),
+        h('span', {}, (more ? 'more a step on average, ' : 'no line holds more with each step, ') + between)),
       l.lines.length ? table([{ title: 'class' }, { title: 'each step', right: true }, { title: 'stayed so far', class: 'wide-only' }, { title: 'allocated at', class: 'wide' }], l.lines.map((x) => row(t, x))) : null,
       l.left_out ? h('p', { class: 'note' }, plural(l.left_out, 'smaller line') + ' more.') : null);
   }
