@@ -102,6 +102,20 @@ elif kind == "fitted":
         (rows @ weight).sum().backward()
         optimizer.step()
         whole = data.repeat(copies, 1)
+elif kind in ("sampled", "trained"):
+    model = nn.Sequential(*(m for _ in range(8) for m in (nn.Linear(N, N), nn.Tanh()))).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    def sample(x):
+        return model(x)
+    train(model, optimizer, torch.randn(100, N).cuda())
+    if kind == "sampled":
+        sample(torch.randn(200000, N).cuda())
+    else:
+        train(model, optimizer, torch.randn(200000, N).cuda())
+elif kind == "coarse":  # two passes before the first backward pass
+    model = nn.Sequential(*(m for _ in range(8) for m in (nn.Linear(N, N), nn.Tanh()))).cuda()
+    rays = torch.randn(60000, N).cuda()
+    (model(rays).square().mean() + model(rays.flip(0)).square().mean()).backward()
 else:
     model = Songs().cuda().eval()
     with torch.no_grad():
@@ -109,7 +123,7 @@ else:
             model(torch.zeros(1, 1, 32000 * seconds).cuda())
 """
 CASES = {"degrees": 1500, "validated": 1500, "photo": 1500, "spikes": 1000, "waiting": 1000, "wide": 1100, "narrow": 1100,
-         "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900, "fitted": 1000}
+         "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900, "fitted": 1000, "sampled": 1900, "trained": 1900, "coarse": 1300}
 
 
 def asked(programs, tool, kind):
@@ -165,3 +179,20 @@ def test_parts_that_are_joined(programs, tool):
     """Also where a smaller batch is said that is not enough."""
     said, remedies, text = asked(programs, tool, "joined")
     assert not any(r["enough"] for r in remedies.values()) and "(whole = torch.cat(parts)): the parts and the whole are there at once" in text
+
+
+@pytest.mark.parametrize("kind", ["sampled", "trained"])
+def test_samples_that_are_made_with_gradients(programs, tool, kind):
+    """In the second step, by another function than the one whose passes backward reads: there is no loss yet, and perhaps never."""
+    said, remedies, _ = asked(programs, tool, kind)
+    assert said["cause"] == "batch_too_large" and ("accumulate" in remedies["smaller_batch"]["what"]) == (kind == "trained")
+    assert ("offload_activations" in remedies) == (kind == "trained")
+    if kind == "sampled":
+        assert said["remedies"][0]["name"] == "no_grad" and "if no backward pass follows" in said["remedies"][0]["what"]
+
+
+def test_what_waits_before_the_first_backward_pass(programs, tool):
+    """Whether a backward pass follows is not known: a condition, but no silence."""
+    said, remedies, _ = asked(programs, tool, "coarse")
+    assert said["phase"] == "forward" and remedies["offload_activations"]["enough"]
+    assert "if a backward pass follows (else under torch.no_grad())" in remedies["offload_activations"]["what"]

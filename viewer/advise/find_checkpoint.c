@@ -73,7 +73,8 @@ static void collect(struct checkpoint_search *s)
 			if (!site)
 				continue;
 			add_inside(s, site, &l, p.items[i].outside);
-			if (advise_counts(a, &l))
+			/* without a backward pass no_grad is better */
+			if (advise_counts(a, &l) && !l.course->unread)
 				site->bytes += l.size;
 		}
 	}
