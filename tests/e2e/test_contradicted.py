@@ -56,6 +56,19 @@ class Block(nn.Module):
         h = torch.tanh(self.a(x))
         return x + torch.tanh(self.b(h))
 
+class Residual(nn.Module):  # the operators of self.net have one line
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(*[m for _ in range(2) for m in (nn.Linear(D, D), nn.Tanh(), nn.Dropout(0.1))])
+    def inside(self, x):
+        out = self.net(x)
+        return torch.relu(out + x)
+    def forward(self, x):
+        if how == "again":
+            return torch.utils.checkpoint.checkpoint(self.inside, x, use_reentrant=False)
+        out = self.net(x)
+        return torch.relu(out + x)
+
 class Normed(nn.Module):
     def __init__(self):
         super().__init__()
@@ -115,6 +128,10 @@ elif how in ("samples", "few_samples"):  # with gradients, between training step
     for _ in range(3):
         train(net, torch.rand(2048, D, device="cuda"), steps=2)
         sample(16384 if how == "samples" else 512)
+elif how in ("residual", "again"):
+    whole = Whole()
+    whole.net = nn.Sequential(*[Residual() for _ in range(8)])
+    train(whole.cuda(), torch.rand(16384, D, device="cuda"))
 elif how == "kept":
     net, kept = layers(2), []
     for _ in range(4):
@@ -168,6 +185,14 @@ def test_passes_without_a_backward_pass_are_not_kept_on_the_host(record, tool, h
     said = {f["kind"]: f for f in tool.json("advise", record(how))["findings"]}
     asked = how == "samples"
     assert [k in said for k in ("no_grad", "offload_activations", "checkpoint")] == [asked, not asked, not asked]
+
+
+def test_blocks_whose_operators_have_one_line(record, tool):
+    said = findings(tool, record("residual"), "checkpoint")
+    peaks = [tool.json("report", record(how))["devices"][0]["peak_bytes"] for how in ("residual", "again")]
+    saved = peaks[0] - peaks[1]
+    assert said and "Checkpoint Residual" in said[0]["what"]
+    assert said[0]["least_bytes"] - 0.03 * peaks[0] <= saved <= said[0]["saves_bytes"] + 0.03 * peaks[0], (said, peaks)
 
 
 def test_results_of_earlier_steps_have_one_name(record, tool):
