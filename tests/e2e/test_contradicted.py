@@ -48,6 +48,34 @@ def train(net, *inputs, steps=3, on_host=False):
 def layers(n=8):
     return nn.Sequential(*[m for _ in range(n) for m in (nn.Linear(D, D), nn.ReLU())]).cuda()
 
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(D, 2 * D), nn.Linear(2 * D, D)
+    def forward(self, x):
+        h = torch.tanh(self.a(x))
+        return x + torch.tanh(self.b(h))
+
+class Residual(nn.Module):  # the operators of self.net have one line
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(*[m for _ in range(2) for m in (nn.Linear(D, D), nn.Tanh(), nn.Dropout(0.1))])
+    def inside(self, x):
+        out = self.net(x)
+        return torch.relu(out + x)
+    def forward(self, x):
+        if how == "again":
+            return torch.utils.checkpoint.checkpoint(self.inside, x, use_reentrant=False)
+        out = self.net(x)
+        return torch.relu(out + x)
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(D, D), nn.BatchNorm1d(D), nn.Tanh())
+    def forward(self, x):
+        return self.net(x)
+
 class Whole(nn.Module):
     def __init__(self):
         super().__init__()
@@ -173,6 +201,27 @@ elif how in ("epochs", "epochs_of_numbers"):  # losses of an epoch, until their 
         optimizer.step()
         if step % 25 == 24:
             losses.clear()
+elif how in ("samples", "few_samples"):  # with gradients, between training steps
+    net = nn.Sequential(*[Block() for _ in range(8)]).cuda()
+    def sample(rows):
+        print(float(net(torch.rand(rows, D, device="cuda")).sum()))
+    for _ in range(3):
+        train(net, torch.rand(2048, D, device="cuda"), steps=2)
+        sample(16384 if how == "samples" else 512)
+elif how in ("residual", "again"):
+    whole = Whole()
+    whole.net = nn.Sequential(*[Residual() for _ in range(8)])
+    train(whole.cuda(), torch.rand(16384, D, device="cuda"))
+elif how == "kept":
+    net, kept = layers(2), []
+    for _ in range(4):
+        train(net, torch.rand(512, D, device="cuda"), steps=1)
+        with torch.no_grad():
+            kept.append(net(torch.rand(4096, D, device="cuda")))
+elif how == "normed":
+    net = Normed().cuda()
+    with torch.no_grad():  # sets the statistics to those of all rows
+        net(torch.rand(65536, D, device="cuda"))
 elif how == "validated":
     net = layers(2)
     train(net, torch.rand(1024, D, device="cuda"))
@@ -227,6 +276,36 @@ def test_saved_for_its_shape_goes_to_the_host_too(record, tool):
     assert said and said[0]["least_bytes"] - 0.03 * peaks[0] <= saved <= said[0]["saves_bytes"] + 0.03 * peaks[0], (said, peaks)
     range_ = said[0]["saves_bytes"] != said[0]["least_bytes"]
     assert not range_ or " to " in tool("advise", record("shapes")).split("Then the peak is about")[1].split(".\n")[0]
+
+
+@pytest.mark.parametrize("how", ["samples", "few_samples"])
+def test_passes_without_a_backward_pass_are_not_kept_on_the_host(record, tool, how):
+    """The peak is in samples that are made with gradients: there is no loss, and no_grad needs no copies."""
+    said = {f["kind"]: f for f in tool.json("advise", record(how))["findings"]}
+    asked = how == "samples"
+    assert [k in said for k in ("no_grad", "offload_activations", "checkpoint")] == [asked, not asked, not asked]
+
+
+def test_blocks_whose_operators_have_one_line(record, tool):
+    said = findings(tool, record("residual"), "checkpoint")
+    peaks = [tool.json("report", record(how))["devices"][0]["peak_bytes"] for how in ("residual", "again")]
+    saved = peaks[0] - peaks[1]
+    assert said and "Checkpoint Residual" in said[0]["what"]
+    assert said[0]["least_bytes"] - 0.03 * peaks[0] <= saved <= said[0]["saves_bytes"] + 0.03 * peaks[0], (said, peaks)
+
+
+def test_results_of_earlier_steps_have_one_name(record, tool):
+    listed = [x.split() for x in tool("live", record("kept"), "--at", "peak", "--top", "0").splitlines()]
+    report = [x.split() for x in tool("report", record("kept")).splitlines()]
+    for name in ("kept", "forward"):  # kept results, forward temporaries
+        blocks = sum(x[3:4] == [name] for x in listed)
+        assert blocks and [int(x[6]) for x in report if x[:1] == [name]] == [blocks], (name, blocks)
+
+
+def test_parts_have_other_statistics(record, tool):
+    """Batch normalization computes with all rows at once."""
+    said = tool.json("advise", record("normed"))["look_at"], tool.json("report", record("normed"))["summary"]
+    assert "(return self.net(x)" in said[0] and not any("at a time" in str(x) for x in said)
 
 
 def test_a_padded_mask_of_attention_is_not_kept_on_the_host(record, tool):

@@ -144,6 +144,20 @@ elif kind in ("resumed", "freed", "apart"):
             del checkpoint
     for step in range(3):
         train(model, optimizer, torch.randn(64, 2048).cuda())
+elif kind in ("sampled", "trained"):
+    model = nn.Sequential(*(m for _ in range(8) for m in (nn.Linear(N, N), nn.Tanh()))).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    def sample(x):
+        return model(x)
+    train(model, optimizer, torch.randn(100, N).cuda())
+    if kind == "sampled":
+        sample(torch.randn(200000, N).cuda())
+    else:
+        train(model, optimizer, torch.randn(200000, N).cuda())
+elif kind == "coarse":  # two passes before the first backward pass
+    model = nn.Sequential(*(m for _ in range(8) for m in (nn.Linear(N, N), nn.Tanh()))).cuda()
+    rays = torch.randn(60000, N).cuda()
+    (model(rays).square().mean() + model(rays.flip(0)).square().mean()).backward()
 else:
     model = Songs().cuda().eval()
     with torch.no_grad():
@@ -151,7 +165,7 @@ else:
             model(torch.zeros(1, 1, 32000 * seconds).cuda())
 """
 CASES = {"degrees": 1500, "validated": 1500, "photo": 1500, "spikes": 1000, "waiting": 1000, "wide": 1100, "narrow": 1100,
-         "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900, "fitted": 1000,
+         "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900, "fitted": 1000, "sampled": 1900, "trained": 1900, "coarse": 1300,
          "windows": 500, "window": 680, "crops": 1000, "queries": 800, "resumed": 900, "freed": 770, "apart": 770}
 
 
@@ -238,3 +252,20 @@ def test_state_that_a_checkpoint_holds(programs, tool, kind):
         assert len(of_state) == 3 and "loaded" not in remedies and "loaded checkpoint" not in text
         assert text.count("Nothing else may hold the state that was read from a file") == 3
     assert remedies["shard"]["saves_bytes"] == pytest.approx(128 << 20, rel=0.01) and "Half of the parameters and gradients" in text
+
+
+@pytest.mark.parametrize("kind", ["sampled", "trained"])
+def test_samples_that_are_made_with_gradients(programs, tool, kind):
+    """In the second step, by another function than the one whose passes backward reads: there is no loss yet, and perhaps never."""
+    said, remedies, _ = asked(programs, tool, kind)
+    assert said["cause"] == "batch_too_large" and ("accumulate" in remedies["smaller_batch"]["what"]) == (kind == "trained")
+    assert ("offload_activations" in remedies) == (kind == "trained")
+    if kind == "sampled":
+        assert said["remedies"][0]["name"] == "no_grad" and "if no backward pass follows" in said["remedies"][0]["what"]
+
+
+def test_what_waits_before_the_first_backward_pass(programs, tool):
+    """Whether a backward pass follows is not known: a condition, but no silence."""
+    said, remedies, _ = asked(programs, tool, "coarse")
+    assert said["phase"] == "forward" and remedies["offload_activations"]["enough"]
+    assert "if a backward pass follows (else under torch.no_grad())" in remedies["offload_activations"]["what"]

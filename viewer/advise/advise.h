@@ -68,6 +68,7 @@ struct life_course {
 	uint64_t written;  /* the latest copy into it; 0 = none */
 	uint16_t
 		classes; /* a bit for each class that it ever had; 0 = not counted on this device */
+	bool unread;	 /* saved in a pass that no backward pass follows: find_no_grad.c */
 	bool read;	 /* a backward node used it, since the latest graph saved it if one did */
 	bool often;	 /* used in several passes after the one of its birth */
 	bool shortened;	 /* a finding shortens it */
@@ -99,6 +100,7 @@ struct advise {
 	uint64_t since;	  /* events before this one are ignored */
 	uint64_t until;	  /* later events are not known; PLAN_END = all are */
 	bool replays;
+	bool evaluates; /* no backward pass followed passes like that of the request */
 	bool open; /* the recording ends within the program, so live blocks might still be used */
 	struct advised wanted[ADVISE_WANTED];
 	size_t wanted_count;	     /* 0 = the question is about a peak */

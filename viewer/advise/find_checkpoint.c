@@ -73,10 +73,17 @@ static void collect(struct checkpoint_search *s)
 			if (!site)
 				continue;
 			add_inside(s, site, &l, p.items[i].outside);
-			if (advise_counts(a, &l))
+			/* without a backward pass no_grad is better */
+			if (advise_counts(a, &l) && !l.course->unread)
 				site->bytes += l.size;
 		}
 	}
+}
+
+/* Line of the method that made the block. */
+static unsigned line_at(struct checkpoint_search *s, const struct checkpoint_site *site, size_t i)
+{
+	return sites_find(s->advise, site->items[i].stack).items[site->depth].line;
 }
 
 /* In most calls the method goes on to further lines. A loop inside the method would stay at its
@@ -88,7 +95,7 @@ static bool goes_on(struct checkpoint_search *s, const struct checkpoint_site *s
 	bool seen = true;
 
 	for (size_t i = 0; i < site->count; i++) {
-		unsigned line = sites_find(s->advise, site->items[i].stack).items[site->depth].line;
+		unsigned line = line_at(s, site, i);
 
 		if (site->items[i].begins) {
 			first = line;
@@ -127,6 +134,22 @@ static size_t calls_of(struct checkpoint_search *s, const struct checkpoint_site
 	map_free(&counts);
 	map_free(&begins);
 	return alone || (around > all / 50 && !goes_on(s, site, calls)) ? 1 : calls;
+}
+
+/* The method calls nn.Sequential first, which runs all its operators on one line, so the first
+ * stack may appear twice in a call. If calls cannot be counted by it, one begins where the method
+ * is back at an earlier line. That of a whole network might be a loop. */
+static void count_by_line(struct checkpoint_search *s, struct checkpoint_site *site)
+{
+	const struct site_path p = sites_find(s->advise, site->items[0].stack);
+
+	if (!site->depth || site->depth + 1 >= p.count ||
+	    !layers_is_container(p.items[site->depth + 1].function) ||
+	    layers_is_container(site->function) || calls_of(s, site) > 1)
+		return;
+	for (size_t i = 1; i < site->count; i++)
+		site->items[i].begins = site->items[i].outside != site->items[i - 1].outside ||
+					line_at(s, site, i) < line_at(s, site, i - 1);
 }
 
 /* A single operator: it calls no other module, and each call leaves only one or two large results.
@@ -418,6 +441,8 @@ void advise_checkpoint(struct advise *a)
 		if (is_inside(&l) && l.until != PLAN_END)
 			*need_item(s.deaths, s.death_count, s.death_room) = l.until;
 	SORT(s.deaths, s.death_count, sorted_numbers);
+	FOR_EACH (struct checkpoint_site, site, s.items, s.count)
+		count_by_line(&s, site);
 	for (size_t i = 0; i < s.count; i++)
 		if (!ANY_OF(x, s.items, i, !strcmp(x->function, s.items[i].function)))
 			try_class(&s, s.items[i].function);

@@ -26,8 +26,10 @@ struct place {
 	bool earlier;	 /* some was saved in an earlier step */
 	bool inside;	 /* called by another module, which saves more */
 	bool packed;	 /* a hook packed something, so backward might compute it again */
+	bool perhaps;	 /* only its first pass is known, so backward might still read it */
 	uint64_t bytes, read_bytes;
-	struct owner caller; /* line that calls the model */
+	const char *function; /* of the module */
+	struct owner caller;  /* line that calls the model */
 };
 
 struct search {
@@ -35,7 +37,7 @@ struct search {
 	MAP_OF(struct place) places; /* by key of the call */
 	uint64_t *keys;		     /* by pass: key of its outermost call; 0 = none */
 	uint32_t most;		     /* most passes before one backward pass */
-	bool first;		     /* only the first pass of the place is known */
+	bool first;		     /* of the place that is found only the first pass is known */
 	bool inside;		     /* the largest place is called by a module */
 };
 
@@ -86,31 +88,46 @@ static bool is_many(const struct search *s, uint32_t passes)
 	return s->most && passes >= PASSES && passes >= TIMES * s->most;
 }
 
-/* Memory ran out in the first pass that a line called, after several steps whose backward passes
- * read the passes of other lines. */
-static bool is_behind_training(struct search *s, const struct place *p)
+/* Memory ran out in the first pass that a line called, after steps whose backward passes read the
+ * passes of other lines; after few steps, such passes of the same module that other functions
+ * called. */
+static bool is_behind_training(const struct search *s, const struct place *p)
 {
-	if (!s->advise->open || s->advise->steps < SETTLED || p->earlier || !p->caller.line ||
-	    strcasestr(p->caller.function, "train") ||
-	    !ANY_OF(x, s->places.items, s->places.count, x->read) ||
-	    ANY_OF(x, s->places.items, s->places.count,
-		   x->read && x->caller.line && owners_same(&x->caller, &p->caller)))
+	bool few = s->advise->steps < SETTLED, read = false;
+
+	if (!s->advise->open || s->advise->steps < 2 || p->earlier || !p->caller.line ||
+	    strcasestr(p->caller.function, "train"))
 		return false;
-	return s->first = true;
+	FOR_EACH (const struct place, x, s->places.items, s->places.count) {
+		if (x->read && x->caller.line &&
+		    (few ? owners_same_function(&x->caller, &p->caller)
+			 : owners_same(&x->caller, &p->caller)))
+			return false;
+		read |= x->read && (!few || !strcmp(x->function, p->function));
+	}
+	return read;
 }
 
-static bool is_for_nothing(struct search *s, uint64_t key)
+static bool is_for_nothing(const struct search *s, uint64_t key)
 {
 	const struct advise *a = s->advise;
-	const struct place *p = map_find(&s->places, key);
+	struct place *p = map_find(&s->places, key);
 
 	if (!p || (p->inside ? p->packed || p->read_bytes >= p->bytes / RESULTS : p->read))
 		return false;
 	if (!a->open)
 		return true;
-	return !p->inside &&
-	       (p->dropped || is_many(s, p->held) || is_behind_training(s, p) ||
-		(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier));
+	if (p->inside)
+		return false;
+	p->perhaps = !p->dropped && !is_many(s, p->held) &&
+		     !(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier);
+	return !p->perhaps || is_behind_training(s, p);
+}
+
+/* All of the pass, as far as is known. */
+static bool is_pass_for_nothing(const struct search *s, size_t pass)
+{
+	return pass < s->advise->passes.count && is_for_nothing(s, s->keys[pass]);
 }
 
 /* Counts the latest pass, after which another one began. */
@@ -122,9 +139,10 @@ static void end_pass(const struct search *s, struct place *p)
 	p->gone = p->there = false;
 }
 
-static void note_saved(struct search *s, uint64_t key, const struct advised *l, bool inside)
+static void note_saved(struct search *s, const struct site_of_stack *call, const struct advised *l,
+		       bool inside)
 {
-	struct place *p = map_item(&s->places, key);
+	struct place *p = map_item(&s->places, call->key);
 	const struct advise *a = s->advise;
 	const struct steps *steps = &a->timeline->steps;
 
@@ -132,6 +150,7 @@ static void note_saved(struct search *s, uint64_t key, const struct advised *l, 
 		p->caller = owners_caller(&s->advise->timeline->owners, l->stack);
 	if (l->born->forwards != p->latest)
 		end_pass(s, p);
+	p->function = call->function;
 	p->latest = l->born->forwards;
 	p->inside = inside;
 	p->read |= l->course->read;
@@ -162,7 +181,7 @@ static void collect(struct search *s)
 			if (advise_tags(a, &l) & BLOCK_PACKED)
 				map_item(&s->places, p.items[i].key)->packed = true;
 			else if (is_saved_in_pass(a, &l))
-				note_saved(s, p.items[i].key, &l, i);
+				note_saved(s, &p.items[i], &l, i);
 		}
 	}
 	FOR_EACH (struct place, p, s->places.items, s->places.count)
@@ -190,7 +209,7 @@ static bool is_let_go(struct search *s, const struct advised *l)
 	    l->course->read)
 		return false;
 	if (l->born->stage != STAGE_FORWARD)
-		return is_for_nothing(s, s->keys[pass]);
+		return is_pass_for_nothing(s, pass);
 	p = sites_find(a, l->stack);
 	return unread_call(s, &p) < p.count;
 }
@@ -216,6 +235,13 @@ static struct owner caller_of(struct search *s, const struct advised *l)
 			       .line = forward[i - 1]->line };
 }
 
+static bool is_perhaps(const struct search *s, size_t pass)
+{
+	const struct place *p = map_find(&s->places, s->keys[pass]);
+
+	return p && p->perhaps;
+}
+
 static void add_no_grad(struct search *s)
 {
 	struct advise *a = s->advise;
@@ -223,13 +249,15 @@ static void add_no_grad(struct search *s)
 
 	f->range = true;
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l) {
+		size_t pass = pass_of(a, &l);
 		uint64_t end;
 		bool batch;
 
 		if (!is_let_go(s, &l))
 			continue;
+		l.course->unread = is_pass_for_nothing(s, pass);
 		batch = l.born->stage != STAGE_FORWARD;
-		end = batch ? advise_pass_end(a, pass_of(a, &l)) : layers_after_next(a, l.from);
+		end = batch ? advise_pass_end(a, pass) : layers_after_next(a, l.from);
 		advise_without(a, f, &l, batch ? end : l.course->saved + 1);
 		if (!batch) /* the program might hold the batch itself */
 			plan_without(&f->cautious, l.life, end, l.until, l.size);
@@ -237,9 +265,12 @@ static void add_no_grad(struct search *s)
 			continue;
 		f->largest = l.size;
 		f->owner = caller_of(s, &l);
+		s->first = is_perhaps(s, pass);
 	}
 	if (s->inside || s->first)
 		f->words = s->inside ? "no_grad_inside" : "no_grad_perhaps";
+	if (a->wanted_count)
+		a->evaluates = is_pass_for_nothing(s, a->wanted->born->forwards);
 }
 
 void advise_no_grad(struct advise *a)

@@ -13,7 +13,7 @@
 /* Made in a forward pass and held by autograd alone at the peak. */
 static bool is_saved(const struct advise *a, const struct advised *l)
 {
-	return l->course->saved && !stage_is_backward(l->born->stage) &&
+	return l->course->saved && !l->course->unread && !stage_is_backward(l->born->stage) &&
 	       l->born->stage != STAGE_OPTIMIZER && !advise_held(a, l) &&
 	       /* a backward pass reads it later, or its shape alone */
 	       (l->course->over == PLAN_END || advise_by_backward(a, l));
@@ -33,14 +33,33 @@ static bool is_awaited(const struct advise *a)
 	return a->wanted_count && a->wanted->born->forwards <= done + (most ? most : 1);
 }
 
-/* Earliest event at which backward needs it; PLAN_END = never. */
-static uint64_t back_at(const struct advise *a, const struct advised *l, bool awaited)
+/* Memory ran out before the first backward pass, and few passes might wait for it. */
+static bool is_before_backward(const struct advise *a)
+{
+	enum { FEW = 3 };
+	const struct spans *s = &a->timeline->model.spans;
+	uint32_t pass = 0, kept = 0;
+
+	for (size_t i = 0; i < advise_spans_begun(a, a->until); i++) {
+		const struct span *x = &s->items[i];
+
+		if (x->phase == PHASE_BACKWARD)
+			return false;
+		kept += span_is_forward(x) && x->kept ? x->pass - pass : 0;
+		pass = span_is_forward(x) ? x->pass : pass;
+	}
+	return a->wanted_count && kept <= FEW;
+}
+
+/* Earliest event at which backward needs it; PLAN_END = never. first: before any backward pass. */
+static uint64_t back_at(const struct advise *a, const struct advised *l, bool awaited, bool first)
 {
 	uint64_t back = advise_next(a, l->course->saved, PHASE_BACKWARD);
 
-	return back == PLAN_END && awaited && l->born->forwards == a->wanted->born->forwards
-		       ? a->until
-		       : back;
+	if (back != PLAN_END)
+		return back;
+	awaited = awaited && l->born->forwards == a->wanted->born->forwards;
+	return awaited || first ? a->until : PLAN_END;
 }
 
 /* Most bytes saved by one operator, whose node needs all of them at once. */
@@ -185,7 +204,7 @@ void advise_offload(struct advise *a)
 {
 	const size_t births = advise_lives(a) + 1;
 	bool known = uses_complete(&a->timeline->model) && !a->wanted_count;
-	bool awaited = is_awaited(a);
+	bool awaited = is_awaited(a), first = !awaited && is_before_backward(a);
 	uint64_t largest = 0, *after;
 	struct in_frames in;
 	struct copies c;
@@ -194,12 +213,13 @@ void advise_offload(struct advise *a)
 		return;
 	in = find_in_frames(a);
 	c.finding = advise_add(a, "offload_activations");
+	c.finding->words = first ? "offload_perhaps" : NULL;
 	c.courses = need_pages(births * sizeof(*c.courses));
 	after = births_after(a);
 	if (known)
 		find_copies(a, &c);
 	ADVISE_EACH (a, CLASSES_THAT(ARE_SAVED), l) {
-		uint64_t back = is_saved(a, &l) ? back_at(a, &l, awaited) : PLAN_END;
+		uint64_t back = is_saved(a, &l) ? back_at(a, &l, awaited, first) : PLAN_END;
 		uint64_t used = c.courses[l.life].forward, next = layers_after_next(a, l.from);
 
 		if (back == PLAN_END || map_get(&in.lives, l.life))

@@ -11,6 +11,12 @@ struct row_class_line holder_line(const struct holder *h)
 	};
 }
 
+const char *holder_words(const struct holder *h)
+{
+	return h->before > h->bytes / 2 ? category_kept_words(h->category)
+					: categories[h->category].words;
+}
+
 static bool holder_row(void *ctx, size_t i, struct row_class_line *row)
 {
 	*row = holder_line(&((const struct holders *)ctx)->items[i]);

@@ -18,6 +18,8 @@ struct holder {
 	uint64_t grown;	   /* of these, bytes that count as growth */
 };
 
+/* Its class in words: "kept results" if most temporaries are of earlier steps. */
+const char *holder_words(const struct holder *h);
 /* A holder as a row of a document. */
 struct row_class_line holder_line(const struct holder *h);
 

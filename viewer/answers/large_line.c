@@ -59,6 +59,12 @@ static bool is_outside(const char *statement, const char *mark)
 	return end && (strchr(mark, ':') || (depth <= (*mark == ')') && ends_chain(end)));
 }
 
+/* The line calls a model whose results autograd does not keep. What happens to the rows inside is
+ * not known. */
+static const char call_in_parts[] =
+	"call it for some rows at a time (samples, positions, pairs, edges), if no row's result "
+	"depends on the others (statistics of a batch, edges of a graph)";
+
 /* "": known_only, and it is no operation of the table. */
 static const char *change_of(struct timeline *t, const struct large_line *l, const char *statement,
 			     size_t blocks)
@@ -84,7 +90,7 @@ static const char *change_of(struct timeline *t, const struct large_line *l, con
 		       "are of one row (a weight by kind), one product for each row does; or "
 		       "compute some at a time, each part under torch.utils.checkpoint if "
 		       "autograd keeps it";
-	if (l->known_only)
+	if (l->known_only || l->mixes)
 		return "";
 	if (l->saved)
 		return "autograd keeps it for backward: compute only the rows that are read, or "
@@ -139,7 +145,9 @@ static const char *describe(struct timeline *t, const struct large_line *l, bool
 	if (s)
 		snprintf(statement, sizeof(statement), "%.*s", (int)s->text.len, s->text.s);
 	place_words(t, l, statement, place);
-	return change_of(t, l, call ? "" : statement, call ? 0 : l->blocks);
+	if (call)
+		return l->saved ? "" : call_in_parts;
+	return change_of(t, l, statement, l->blocks);
 }
 
 void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct large_line *l)
@@ -152,13 +160,19 @@ void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct
 		text_put(text, LARGE_LINE_ALL, "Look at %s: %s.", place, change);
 }
 
-static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call)
+/* most: the line with most results. */
+static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call,
+		      const struct holder *most)
 {
 	char place[LARGE_LINE_TEXT];
 
 	text_put(l->change, sizeof(l->change), "%s", describe(t, l, call, place));
 	text_put(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s.", B(l->bytes),
 		 PERCENT(l->bytes, all), call ? "call" : "line", place);
+	if (call && !owners_same(&most->owner, &l->owner))
+		text_add(l->text, sizeof(l->text), " The line with the most of it is %s (%s).",
+			 owner_words(&most->owner, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0),
+			 B(most->bytes));
 }
 
 /* True for results of a pass. In imports also for blocks of unknown class: a snapshot of PyTorch
@@ -189,6 +203,7 @@ void large_line_of(struct large_line *l, struct timeline *t, const struct snapsh
 		l->blocks++;
 		l->bytes += b->size;
 		saved += is_saved(b) ? b->size : 0;
+		l->mixes |= stacks_in_function(&t->stacks, b->stack, ONE_OF("BatchNorm")) != NULL;
 		largest = !largest || b->size > largest->size ? b : largest;
 	}
 	l->saved = 2 * saved > l->bytes;
@@ -199,12 +214,32 @@ void large_line_of(struct large_line *l, struct timeline *t, const struct snapsh
 	l->size = largest ? largest->size : 0;
 }
 
+/* The line inside of the call that made most of its results. */
+static struct holder most_inside(struct timeline *t, const struct snapshot *s,
+				 const struct owner *call)
+{
+	struct holders lines = { .count = 0 };
+	struct holder most;
+
+	FOR_BLOCKS (b, &s->moment) {
+		const struct owner caller = owners_caller(&t->owners, b->stack);
+
+		if (is_result(t, b) && owners_same(&caller, call))
+			holders_add(&lines, CATEGORIES, owners_find(&t->owners, b), b->size);
+	}
+	holders_sort(&lines);
+	most = lines.items[0];
+	free(lines.items);
+	return most;
+}
+
 /* Sums up results by the line that made them, or by the line that called the model. */
 static bool find_holder(struct large_line *l, struct timeline *t, const struct snapshot *s,
 			bool call)
 {
 	struct holders lines = { .count = 0 };
 	uint64_t all = 0, known = 0;
+	struct holder inside;
 
 	FOR_BLOCKS (b, &s->moment) {
 		all += b->size;
@@ -229,7 +264,8 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 						  .saved = 2 * most->grown > most->bytes };
 		else
 			large_line_of(l, t, s, &most->owner);
-		put_words(l, t, all, call);
+		inside = call ? most_inside(t, s, &l->owner) : *most;
+		put_words(l, t, all, call, &inside);
 	}
 	free(lines.items);
 	return l->bytes;

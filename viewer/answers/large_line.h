@@ -21,9 +21,10 @@ struct large_line {
 	size_t blocks;
 	bool saved;		      /* most of it is saved for backward */
 	bool unsaved;		      /* no graph holds any of it */
+	bool mixes;		      /* a batch normalization computes with all rows at once */
 	bool known_only;	      /* no change for operations that the table does not have */
 	char text[LARGE_LINE_TEXT];   /* a sentence about the line, with its statement if known */
-	char change[LARGE_LINE_TEXT]; /* a change for the operation, else a general one */
+	char change[LARGE_LINE_TEXT]; /* for the operation, else a general one; "" = none */
 };
 
 /* Finds the line that made most results, else the line that called the model. False if no line has

@@ -224,7 +224,7 @@ static void used_up_lines(const struct used_up *u, const struct moment *mo, stru
 
 		snprintf(what, sizeof(what), "  %s",
 			 owner_words_within(&h->owner, who, sizeof(who), FIGURE - 3));
-		emit_figure(out, FIGURE, what, h->bytes, "%s", categories[h->category].words);
+		emit_figure(out, FIGURE, what, h->bytes, "%s", holder_words(h));
 	}
 }
 

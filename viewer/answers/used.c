@@ -153,8 +153,8 @@ static bool is_used_up(const struct asked *a, const struct block *b, struct bloc
 	       ((future == FUTURE_OVER && !a->models) || used_long_ago(t, seq, x->last_seq));
 }
 
-void used_up_add(struct used_up *u, struct timeline *t, const struct block *b,
-		 const struct block_uses *x)
+struct holder *used_up_add(struct used_up *u, struct timeline *t, const struct block *b,
+			   const struct block_uses *x)
 {
 	struct holder *h =
 		holders_add(&u->holders, b->category, owners_find(&t->owners, b), b->size);
@@ -164,6 +164,7 @@ void used_up_add(struct used_up *u, struct timeline *t, const struct block *b,
 	u->step = step > u->step ? step : u->step;
 	u->bytes += b->size;
 	u->classes[b->category] += b->size;
+	return h;
 }
 
 static void find_used_up(struct used_up *u, struct timeline *t, const struct snapshot *s,
@@ -184,7 +185,8 @@ static void find_used_up(struct used_up *u, struct timeline *t, const struct sna
 		if (!is_used_up(&a, b, &x))
 			continue;
 		u->since[i] = x.last_seq;
-		used_up_add(u, t, b, &x);
+		used_up_add(u, t, b, &x)->before +=
+			steps_at(&t->steps, b->seq) < steps_at(&t->steps, mo->seq) ? b->size : 0;
 	}
 	holders_sort(&u->holders);
 }

@@ -33,9 +33,9 @@ void used_up_find(struct used_up *u, struct timeline *t, const struct snapshot *
 void used_up_models(struct used_up *u, struct timeline *t, const struct snapshot *s);
 /* The same at the end of the last step that ended. *u must be empty, and stays so if none did. */
 void used_up_at_end(struct used_up *u, struct timeline *t);
-/* Adds a block to *u; after the last one holders_sort orders the lines. */
-void used_up_add(struct used_up *u, struct timeline *t, const struct block *b,
-		 const struct block_uses *x);
+/* Adds a block to *u, and returns its line; after the last one holders_sort orders the lines. */
+struct holder *used_up_add(struct used_up *u, struct timeline *t, const struct block *b,
+			   const struct block_uses *x);
 void used_up_free(struct used_up *u);
 struct rows_unused_line used_up_rows(const struct used_up *u);
 /* "have not been used since step 3 (parameters 1.0 GiB, optimizer state 2.0 GiB)". Returns buf. */

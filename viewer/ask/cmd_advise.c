@@ -164,7 +164,8 @@ static const char *line_of(struct advise *a, char text[LARGE_LINE_ALL])
 	if (!ANY_OF(f, a->items, a->count,
 		    !f->reserved && !f->library && f->least >= a->peak / MUCH) &&
 	    large_line_at_peak(&l, a->timeline))
-		snprintf(text, LARGE_LINE_ALL, "%s Look at that line: %s.", l.text, l.change);
+		text_put(text, LARGE_LINE_ALL, l.change[0] ? "%s Look at that line: %s." : "%s",
+			 l.text, l.change);
 	return text;
 }
 

@@ -132,6 +132,7 @@ struct oom {
 	bool read_each;	     /* nearly every pass copied a result to the host */
 	bool served;	     /* passes without a graph used results of passes with one */
 	uint64_t evaluation; /* seq: start of the evaluation that ran out of memory; 0 = none */
+	bool evaluates;	     /* no backward pass followed passes like this one; oom_remedies.c */
 	uint64_t of_pass;    /* held bytes made by the latest forward pass */
 	size_t at_step;	     /* item of `steps` with the refusal; 0 = before the first step */
 	/* The first step whose blocks might still be needed. It lies before at_step if the steps
@@ -294,19 +295,13 @@ static inline void oom_hold(struct oom_held *h, const struct block *b)
 		h->largest = *b;
 }
 
-static inline bool oom_same_function(const struct owner *a, const struct owner *b)
-{
-	return a->file && a->file[0] && !strcmp(a->function, b->function) &&
-	       !strcmp(a->file, b->file);
-}
-
 enum oom_cause oom_cause(const struct oom *o, char text[OOM_TEXT]);
 /* Bytes that the program's own collectives gather, with the request; 0 = none. */
 uint64_t oom_gathered_by_hand(const struct oom *o);
 const char *oom_cause_name(enum oom_cause cause);
 
 /* Returns their number, the most useful first. */
-size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
+size_t oom_remedies(struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES]);
 
 /* oom_workspace.c */
 /* "for a tensor of" or "for a workspace of" */

@@ -207,7 +207,7 @@ static bool is_like_largest(const struct oom *o, const struct block *b)
 	if (b->size < p->largest / 4 || model_born(o->shot.model, b)->stage != STAGE_OUTSIDE)
 		return false;
 	owner = owners_find(&o->timeline->owners, b);
-	return oom_same_function(&owner, &p->owner);
+	return owners_same_function(&owner, &p->owner);
 }
 
 static void find_spike(struct oom *o)

@@ -56,9 +56,7 @@ static bool holder_row(void *ctx, size_t i, struct row_oom_holder *row)
 	struct oom_answer *a = ctx;
 	const struct holder *h = &a->oom->holders.items[i];
 
-	snprintf(a->note, sizeof(a->note), "%s",
-		 h->before > h->bytes / 2 ? category_kept_words(h->category)
-					  : categories[h->category].words);
+	snprintf(a->note, sizeof(a->note), "%s", holder_words(h));
 	if (h->before && category_in(h->category, CLASSES_THAT(GROW_WITH_BATCH)))
 		text_add(a->note, sizeof(a->note), ", %s %s", B(h->before),
 			 BY_PASS(a->oom) ? "of earlier passes" : "older");

@@ -238,12 +238,14 @@ static void leave_state(struct remedy_list *list)
 			leave_out(list, &list->items[i]);
 }
 
-size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES])
+size_t oom_remedies(struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES])
 {
 	struct remedy_list list = { .oom = o, .cause = cause, .items = out };
 	struct position born[ADVISE_WANTED];
 	struct advise a;
 
+	ask(&a, o, born);
+	o->evaluates = a.evaluates;
 	for (size_t i = 0; i < ROWS; i++) {
 		struct oom_remedy r = { .name = table[i].name };
 
@@ -253,7 +255,6 @@ size_t oom_remedies(const struct oom *o, enum oom_cause cause, struct oom_remedy
 		if (r.saves)
 			insert(&list, &r);
 	}
-	ask(&a, o, born);
 	leave_pieces(&list, &a);
 	for (size_t i = 0; i < a.count; i++)
 		insert_found(&list, &a.items[i]);

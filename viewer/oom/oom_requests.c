@@ -263,10 +263,10 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 		o->samples == 1 ? "Make the sample smaller, the batch is one"
 		: o->samples	? "Halve the batch"
 				: "Halve the batch, or the size of a sample if it is one",
-		o->samples == 1 ? ""
-		: !o->engine.phase
-			? (adds_up(o) && !o->evaluation ? " (and accumulate gradients over two)"
-							: "")
+		o->samples == 1	    ? ""
+		: !o->engine.phase  ? (adds_up(o) && !o->evaluation && !o->evaluates
+					       ? " (and accumulate gradients over two)"
+					       : "")
 		: o->engine.samples ? " (vLLM: max_num_seqs)"
 				    : " (vLLM: max_num_batched_tokens)");
 	say_parts(o, what);
@@ -377,12 +377,13 @@ uint64_t remedy_converted(const struct oom *o, char *what, char *how)
 		struct block use = { .stack = last ? uses_kind(&t->model.uses, last)->stack : 0 };
 		struct owner reader = owners_find(&t->owners, &use);
 		struct owner maker = owners_find(&t->owners, b);
-		const struct holder *made = FIRST_OF(h, o->holders.items, o->holders.count,
-						     h->category == CATEGORY_parameters &&
-							     oom_same_function(&reader, &h->owner));
+		const struct holder *made =
+			FIRST_OF(h, o->holders.items, o->holders.count,
+				 h->category == CATEGORY_parameters &&
+					 owners_same_function(&reader, &h->owner));
 
 		if (!use.stack || b->category != CATEGORY_parameters || !made ||
-		    oom_same_function(&reader, &maker))
+		    owners_same_function(&reader, &maker))
 			continue;
 		to = made;
 		oom_hold(&read, b);

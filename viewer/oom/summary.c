@@ -301,7 +301,10 @@ static void find_line(struct search *s)
 		 moments_state_only(&s->timeline->model) ? "%s are allocated. %s"
 							 : "The peak is %s. %s",
 		 B(s->peak->bytes), l.text);
-	put_text(m->action, "look at that line: %s", l.change);
+	if (l.change[0])
+		put_text(m->action, "look at that line: %s", l.change);
+	else
+		say_more(s, m, "live", " --at peak");
 }
 
 /* The best change that saves 1/MUCH of the peak, with the line that made most of it where the

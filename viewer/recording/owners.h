@@ -45,6 +45,11 @@ const char *owners_module_path(const struct stacks *s, bool own, char *buf, size
 /* The same for a stack, which is read for that. "" outside of modules. */
 const char *owners_modules_of(struct owners *o, uint32_t stack, char *buf, size_t room);
 bool owners_same(const struct owner *a, const struct owner *b);
+static inline bool owners_same_function(const struct owner *a, const struct owner *b)
+{
+	return a->file && a->file[0] && !strcmp(a->function, b->function) &&
+	       !strcmp(a->file, b->file);
+}
 /* Whether that line made the block. */
 static inline bool owners_made(struct owners *o, const struct block *b, const struct owner *line)
 {
