@@ -87,13 +87,16 @@ struct gmt_group *gmt_group_new(void *workspace, int level)
 
 bool gmt_group_is_full(struct gmt_group *g)
 {
+	size_t used = 0;
+
 	if (g->events == GMT_GROUP_EVENTS)
 		return true;
 	if (g->room >= GMT_EVENT_MAX)
 		return false;
-	g->room = ROOM;
 	for (unsigned i = 0; i < GMT_COLUMNS; i++)
-		g->room -= (size_t)(g->at[i] - g->column[i]);
+		used += (size_t)(g->at[i] - g->column[i]);
+	/* Events that copies.c kept come all at once, and may take more than was left of ROOM. */
+	g->room = used < ROOM ? ROOM - used : 0;
 	return g->room < GMT_EVENT_MAX;
 }
 

@@ -71,6 +71,8 @@ static uint64_t family_used(int pid, int generations)
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	threads = opendir(path);
 	while (threads && (thread = readdir(threads))) {
+		if (thread->d_name[0] == '.')
+			continue;
 		used += thread_waited(pid, thread->d_name);
 		snprintf(path, sizeof(path), "/proc/%d/task/%.10s/children", pid, thread->d_name);
 		file_text(path, text, sizeof(text));

@@ -260,7 +260,7 @@ static bool somebody_works(struct look *l, unsigned waited, uint64_t ms)
 		if (i == own || !(waited & 1u << i) || world->waits[i] || !runs(i))
 			continue;
 		used = pid ? process_family_used(pid) : 0;
-		works = works || (pid ? (used - l->used[i]) * TICK_MS * 10 > ms
+		works = works || (pid ? used > l->used[i] && (used - l->used[i]) * TICK_MS * 10 > ms
 				      : l->at - l->began < BEGIN_MS);
 		l->used[i] = used;
 	}

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "recordings.h"
+#include "../../format/codec_copies.h"
 #include "../../format/record.h"
 
 static int new_file(const char *path)
@@ -355,6 +356,45 @@ static void workspace_is_checked(void **state)
 	free(p);
 }
 
+/* Events that might be copies are kept, and written all at once when the last one differs: a block
+ * still does not get too large. */
+static void kept_events_fit(void **state)
+{
+	const char *path = scratch_path("kept.gmt");
+	int fd = new_file(path);
+	struct gmt_writer *w = open_writer(fd, 7);
+	struct chance chance = { 5 };
+	struct gmt_event step[GMT_COPIES_KEPT] = { 0 };
+	const uint64_t periods = 3000;
+	struct heard h;
+
+	(void)state;
+	for (uint32_t i = 0; i < GMT_COPIES_KEPT; i++)
+		step[i] = (struct gmt_event){ .kind = GMT_BLOCK_ALLOC,
+					      .stack = i + 1,
+					      .addr = (chance_below(&chance, 1u << 30) + 1) << 20,
+					      .size = chance_below(&chance, 1u << 30) + 1,
+					      .stream = chance_below(&chance, 1ull << 62) << 1,
+					      .arg0 = chance_below(&chance, 1ull << 62) };
+	for (uint64_t n = 0; n < periods * GMT_COPIES_KEPT; n++) {
+		struct gmt_event e = step[n % GMT_COPIES_KEPT];
+
+		e.seq = n + 1;
+		e.time_ns = 1000 * n;
+		if (n % GMT_COPIES_KEPT == GMT_COPIES_KEPT - 1)
+			e.stream += n;
+		assert_int_equal(gmt_writer_event(w, &e), 0);
+	}
+	assert_int_equal(gmt_writer_finish(w), 0);
+	h = hear(path);
+	assert_int_equal(h.err, 0);
+	assert_int_equal(h.info.damaged_blocks, 0);
+	assert_int_equal(h.events_used, periods * GMT_COPIES_KEPT);
+	heard_free(&h);
+	close_writer(w);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,6 +407,7 @@ int main(void)
 		cmocka_unit_test(nothing_can_be_written),
 		cmocka_unit_test(short_writes),
 		cmocka_unit_test(workspace_is_checked),
+		cmocka_unit_test(kept_events_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -262,6 +262,22 @@ static void note_read(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 	}
 }
 
+/* Whether it is read between these events. */
+static bool is_read_between(const struct checkpoint_reads *r, uint64_t begin, uint64_t end)
+{
+	size_t first = 0, after = r->count;
+
+	while (first < after) {
+		size_t middle = first + (after - first) / 2;
+
+		if (r->seqs[middle] > begin)
+			after = middle;
+		else
+			first = middle + 1;
+	}
+	return first < r->count && r->seqs[first] < end;
+}
+
 /* Autograd saves it, or work reads it while the call runs, before the next block is made. Else it
  * might be another tensor, such as a sum that a loop beside the calls keeps. */
 static bool is_surely_input(struct checkpoint_search *s, const struct checkpoint_call *c)
@@ -272,8 +288,7 @@ static bool is_surely_input(struct checkpoint_search *s, const struct checkpoint
 	uint32_t next = lives_born_by(all, c->end);
 	uint64_t end = next < all->rows.count ? lives_read(all, next).from : PLAN_END;
 
-	return c->input.course->saved ||
-	       (r && ANY_OF(x, r->seqs, r->count, *x > begin && *x < end));
+	return c->input.course->saved || (r && is_read_between(r, begin, end));
 }
 
 /* early (the lower end): the inside stays until the end of the call, and is back with all

@@ -135,7 +135,7 @@ static void place_words(struct timeline *t, const struct large_line *l, const ch
 }
 
 /* Puts the line's place into words and returns the change; call: the line calls a model. */
-static const char *describe(struct timeline *t, const struct large_line *l, bool call,
+static const char *describe(struct timeline *t, const struct large_line *l,
 			    char place[LARGE_LINE_TEXT])
 {
 	const struct defs_source *s =
@@ -145,7 +145,7 @@ static const char *describe(struct timeline *t, const struct large_line *l, bool
 	if (s)
 		snprintf(statement, sizeof(statement), "%.*s", (int)s->text.len, s->text.s);
 	place_words(t, l, statement, place);
-	if (call)
+	if (l->call)
 		return l->saved ? "" : call_in_parts;
 	return change_of(t, l, statement, l->blocks);
 }
@@ -153,7 +153,7 @@ static const char *describe(struct timeline *t, const struct large_line *l, bool
 void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct large_line *l)
 {
 	char place[LARGE_LINE_TEXT];
-	const char *change = l->owner.file[0] && l->owner.line ? describe(t, l, false, place) : "";
+	const char *change = l->owner.file[0] && l->owner.line ? describe(t, l, place) : "";
 
 	text[0] = 0;
 	if (change[0])
@@ -166,7 +166,8 @@ static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bo
 {
 	char place[LARGE_LINE_TEXT];
 
-	text_put(l->change, sizeof(l->change), "%s", describe(t, l, call, place));
+	l->call = call;
+	text_put(l->change, sizeof(l->change), "%s", describe(t, l, place));
 	text_put(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s.", B(l->bytes),
 		 PERCENT(l->bytes, all), call ? "call" : "line", place);
 	if (call && !owners_same(&most->owner, &l->owner))

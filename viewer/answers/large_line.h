@@ -19,6 +19,7 @@ struct large_line {
 	uint64_t size;	/* of the largest block, 0 = the variables are of its call */
 	uint64_t bytes;
 	size_t blocks;
+	bool call;		      /* the results of a call of the model */
 	bool saved;		      /* most of it is saved for backward */
 	bool unsaved;		      /* no graph holds any of it */
 	bool mixes;		      /* a batch normalization computes with all rows at once */

@@ -317,11 +317,10 @@ static size_t rises(const struct leaks *out, const struct search *s)
 
 	for (size_t i = 0; i < s->count * CATEGORIES; i++) {
 		const struct line *line = &s->lines[i / CATEGORIES];
+		bool grows = leaks_at(out, 1u << i % CATEGORIES, &line->owner);
 
-		for (size_t k = 0; k <= s->samples; k++)
-			all[k] += leaks_at(out, 1u << i % CATEGORIES, &line->owner)
-					  ? line->groups[i % CATEGORIES].at[k]
-					  : 0;
+		for (size_t k = 0; grows && k <= s->samples; k++)
+			all[k] += line->groups[i % CATEGORIES].at[k];
 	}
 	for (size_t k = 0; k < s->samples; k++)
 		n += all[k] < all[k + 1];

@@ -48,8 +48,9 @@ static bool say(struct kept *k, const struct snapshot *shot, size_t passes, cons
 	holders_sort(&k->lines);
 	if (many)
 		text_add(text, room,
-			 " Results of %zu of them, %s, were kept %s, most of them by %s. %s",
-			 passes, B(k->all), how,
+			 " Results of %zu of them, %s, were kept %s, %s of it by %s. %s", passes,
+			 B(k->all), how,
+			 2 * k->lines.items->bytes > k->all ? "most" : B(k->lines.items->bytes),
 			 owner_words(&k->lines.items->owner, who, sizeof(who), 0),
 			 2 * k->saved > k->all
 				 ? "Graphs of these passes are kept: if no backward pass follows, "

@@ -53,7 +53,7 @@ static void text_finding(struct emit *out, const struct advise *a, const struct 
 			 f->about ? "" : "at most ", PERCENT(f->saves, all), f->what);
 	if (f->about && strcmp(human_apart(peak, f->peak, all),
 			       human_apart(least, f->peak + f->saves - f->least, all)))
-		snprintf(most, sizeof(most), " to %s", B(f->peak + f->saves - f->least));
+		snprintf(most, sizeof(most), " to %s", least);
 	emit_paragraph(out, "- ", "  ", line);
 	if (f->owner.function)
 		emit_line(out, "    %s", owner_words(&f->owner, place, sizeof(place), 0));

@@ -158,7 +158,7 @@ static void print_again(struct emit *out, const struct timeline *t, const struct
 		   "Device %d: memory grows by %s from step %zu to step %zu, and is freed at times",
 		   t->device, B(again->bytes), again->from, again->to);
 	emit_sentence(out, "",
-		      "Lines hold more after each step in between, %s of it %s of %s. If that is "
+		      "Lines hold more and more in between, %s of it %s of %s. If that is "
 		      "too much: %s",
 		      2 * again->most.bytes > again->bytes ? "most" : B(again->most.bytes),
 		      category_kept_words(again->most.category),

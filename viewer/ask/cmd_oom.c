@@ -77,8 +77,7 @@ static int none_in_one(const struct oom_options *o, const struct oom_rank *x, co
 		snprintf(lost, sizeof(lost), "; lost while recording: %s",
 			 MANY(x->dropped, "event"));
 	if (no_plan[0])
-		return say_error(EXIT_CHECK, "%s: %s%s%s", o->files[0], no_plan,
-				 missing_parts[x->state], lost);
+		return say_error(EXIT_CHECK, "%s: %s%s", o->files[0], no_plan, lost);
 	return say_error(EXIT_CHECK, "%s: memory %s in this recording%s%s", o->files[0], times,
 			 missing_parts[x->state], lost);
 }

@@ -255,8 +255,7 @@ static bool is_of_no_sample(const struct oom *o)
 }
 
 /* The largest tensor of a picture, a sequence or the like that the program's frames hold in a
- * block.
- */
+ * block that was made outside of modules. */
 static const struct defs_variable *tensor_in(const struct oom *o, const struct block *b)
 {
 	const struct variable_at *x =
@@ -265,23 +264,28 @@ static const struct defs_variable *tensor_in(const struct oom *o, const struct b
 				 i->variable->head.addr >= b->addr &&
 				 i->variable->head.addr < b->addr + b->size);
 
-	return x ? x->variable : NULL;
+	return x && model_born(o->shot.model, b)->stage == STAGE_OUTSIDE ? x->variable : NULL;
 }
 
 bool oom_is_of_pieces(const struct oom *o)
 {
 	enum { OVERLAP = 4 }; /* all pieces together, in units of the sample, at most */
-	uint64_t one = 0, more = 0;
+	uint64_t pieces = 0;
 
+	if (o->samples <= 1 || !oom_only_forward(o))
+		return false;
 	FOR_BLOCKS (b, &o->shot.moment) {
-		const struct defs_variable *v = model_born(o->shot.model, b)->stage == STAGE_OUTSIDE
-							? tensor_in(o, b)
-							: NULL;
+		const struct defs_variable *v = tensor_in(o, b);
 
-		if (v)
-			*(v->sizes[0] == 1 ? &one : &more) += b->size;
+		pieces += v && v->sizes[0] != 1 ? b->size : 0;
 	}
-	return o->samples > 1 && oom_only_forward(o) && OVERLAP * one > more;
+	FOR_BLOCKS (b, &o->shot.moment) {
+		const struct defs_variable *v = tensor_in(o, b);
+
+		if (v && v->sizes[0] == 1 && b->size <= pieces && OVERLAP * b->size > pieces)
+			return true;
+	}
+	return false;
 }
 
 bool oom_knows_samples(const struct oom *o)
