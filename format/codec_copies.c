@@ -16,7 +16,7 @@ static struct gmt_event *event_at(struct gmt_past *p, uint32_t place)
 	return &p->items[place % GMT_COPIES_PAST].event;
 }
 
-static void keep(struct gmt_past *p, unsigned fields, const struct gmt_event *e)
+static void keep_event(struct gmt_past *p, unsigned fields, const struct gmt_event *e)
 {
 	p->items[p->count % GMT_COPIES_PAST].event = *e;
 	p->items[p->count % GMT_COPIES_PAST].fields = fields;
@@ -137,19 +137,21 @@ void gmt_copies_add(struct gmt_copies *s, struct gmt_codec *c, const struct gmt_
 		    uint8_t *at[GMT_COLUMNS])
 {
 	struct gmt_past *p = &s->past;
+	uint32_t ready = 0; /* events that are now known to be copies */
 
 	if (p->copy.distance && goes_on(s, e)) {
-		keep(p, p->items[(p->count - p->copy.distance) % GMT_COPIES_PAST].fields, e);
+		keep_event(p, p->items[(p->count - p->copy.distance) % GMT_COPIES_PAST].fields, e);
 		p->copy.run++;
-		for (uint32_t i = p->copy.run == GMT_COPIES_KEPT ? p->copy.run : 1;
-		     p->copy.run >= GMT_COPIES_KEPT && i > 0; i--)
+		if (p->copy.run >= GMT_COPIES_KEPT)
+			ready = p->copy.run == GMT_COPIES_KEPT ? p->copy.run : 1;
+		for (uint32_t i = ready; i > 0; i--)
 			gmt_encode_copy(c, p->items[(p->count - i) % GMT_COPIES_PAST].fields,
 					event_at(p, p->count - i), at);
 	} else {
 		gmt_copies_end(s, c, at);
 		p->copy.distance = 0;
 		gmt_encode_columns(c, e, at);
-		keep(p, c->fields, e);
+		keep_event(p, c->fields, e);
 	}
 	look_back(s, e, hash_of(e));
 }
@@ -197,7 +199,7 @@ static int next_copy(struct gmt_past *p, struct gmt_codec *c, struct cursor *in,
 		return rc;
 	p->copy.left--;
 	p->copy.run++;
-	keep(p, fields, out);
+	keep_event(p, fields, out);
 	return 0;
 }
 
@@ -214,6 +216,6 @@ int gmt_decode_copies(struct gmt_past *p, struct gmt_codec *c, struct cursor *in
 	p->copy.run = 0;
 	rc = gmt_decode_columns(c, in, out);
 	if (rc == 0)
-		keep(p, c->fields, out);
+		keep_event(p, c->fields, out);
 	return rc;
 }

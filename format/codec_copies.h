@@ -38,7 +38,7 @@ struct gmt_copies {
 	uint32_t at[GMT_COPIES_CONTEXTS]; /* place of the latest event, by its hash and theirs */
 };
 
-/* As gmt_encode_columns, but fewer than GMT_COPIES_KEPT events are kept until gmt_copies_end: a
+/* Like gmt_encode_columns, but fewer than GMT_COPIES_KEPT events are kept until gmt_copies_end: a
  * shorter stretch takes no fewer bytes as a copy. */
 #define GMT_COPIES_KEPT 32u
 void gmt_copies_begin(struct gmt_copies *s); /* a new group, from zeros or from another one */

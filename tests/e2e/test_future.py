@@ -87,7 +87,7 @@ def test_what_is_held_for_nothing(programs, cut, tool, name, kind):
 
 @pytest.mark.more
 def test_what_comes_back_after_a_pause(programs, cut, tool):
-    # What was trained before the other tasks is trained again at the end. Until then nothing shows it, and the sentence says so.
+    # The first heads are trained again at the end. Until then nothing shows it, and the sentence says so.
     recording = programs.traced(ROOT / "tests/future/held.py", "heads_of_tasks")
     _, said = judge.judge("heads_of_tasks", recording, POINTS)
     assert {kind for kind, so, *_ in said if so is False} <= {"held_unused"}

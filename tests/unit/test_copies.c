@@ -69,7 +69,7 @@ static struct gmt_event now(struct program *p, struct gmt_event e)
 	return e;
 }
 
-/* One step, in which each event is changed, left out or doubled with a chance of 1 in `odd`. */
+/* A step in which each event is changed, left out or doubled with a chance of 1 in `odd`. */
 static void run_step(struct program *p, uint64_t odd,
 		     void (*event)(void *ctx, const struct gmt_event *e), void *ctx)
 {
@@ -135,7 +135,7 @@ static void columns_of(struct pair *p, struct cursor columns[GMT_COLUMNS])
 		columns[i] = (struct cursor){ p->room[i], p->at[i], false };
 }
 
-/* All comes back, and the columns are empty then. */
+/* Every event comes back, and the columns are empty then. */
 static void check_pair(struct pair *p)
 {
 	struct cursor columns[GMT_COLUMNS];
@@ -363,7 +363,7 @@ static void check_repeats(const char *path, const struct check *written)
 	free(c.events);
 }
 
-/* Of a part of the times the same events come, and no repeats, whose origin may not be among them.
+/* For a part of the times the same events come, and no repeats, whose origin may not be among them.
  */
 static void check_part(const char *path, const struct check *written)
 {

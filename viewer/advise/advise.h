@@ -42,7 +42,7 @@ struct finding {
 
 	uint64_t bytes, blocks; /* of the blocks it is about, at the peak */
 	uint64_t largest; /* bytes of the largest block, whose line is the owner: advise_name */
-	/* Of its words alone: */
+	/* for its words alone */
 	uint64_t size;	      /* bytes of one of its tensors, or what others have at most */
 	const char *function; /* what to change is of that function, or of its class */
 	struct owner of;      /* the line that made the originals */
@@ -100,7 +100,7 @@ struct advise {
 	uint64_t since;	  /* events before this one are ignored */
 	uint64_t until;	  /* later events are not known; PLAN_END = all are */
 	bool replays;
-	bool evaluates; /* no backward pass followed passes like that of the request */
+	bool no_backward; /* no backward pass followed passes like that of the request */
 	bool open; /* the recording ends within the program, so live blocks might still be used */
 	struct advised wanted[ADVISE_WANTED];
 	size_t wanted_count;	     /* 0 = the question is about a peak */

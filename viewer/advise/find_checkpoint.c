@@ -265,16 +265,8 @@ static void note_read(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 /* Whether it is read between these events. */
 static bool is_read_between(const struct checkpoint_reads *r, uint64_t begin, uint64_t end)
 {
-	size_t first = 0, after = r->count;
+	size_t first = SORTED_FIRST(r->count, i, r->seqs[i] <= begin);
 
-	while (first < after) {
-		size_t middle = first + (after - first) / 2;
-
-		if (r->seqs[middle] > begin)
-			after = middle;
-		else
-			first = middle + 1;
-	}
 	return first < r->count && r->seqs[first] < end;
 }
 

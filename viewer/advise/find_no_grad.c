@@ -27,6 +27,7 @@ struct place {
 	bool inside;	 /* called by another module, which saves more */
 	bool packed;	 /* a hook packed something, so backward might compute it again */
 	bool perhaps;	 /* only its first pass is known, so backward might still read it */
+	bool nothing;	 /* no backward pass follows: judge_place */
 	uint64_t bytes, read_bytes;
 	const char *function; /* of the module */
 	struct owner caller;  /* line that calls the model */
@@ -108,23 +109,25 @@ static bool is_behind_training(const struct search *s, const struct place *p)
 	return read;
 }
 
-static bool is_for_nothing(const struct search *s, uint64_t key)
+static void judge_place(const struct search *s, struct place *p)
 {
 	const struct advise *a = s->advise;
-	struct place *p = map_find(&s->places, key);
 
-	if (!p || (p->inside ? p->packed || p->read_bytes >= p->bytes / RESULTS : p->read))
-		return false;
-	if (!a->open)
-		return true;
-	if (p->inside)
-		return false;
-	p->perhaps = !p->dropped && !is_many(s, p->held) &&
+	if (p->inside ? a->open || p->packed || p->read_bytes >= p->bytes / RESULTS : p->read)
+		return;
+	p->perhaps = a->open && !p->dropped && !is_many(s, p->held) &&
 		     !(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier);
-	return !p->perhaps || is_behind_training(s, p);
+	p->nothing = !p->perhaps || is_behind_training(s, p);
 }
 
-/* All of the pass, as far as is known. */
+static bool is_for_nothing(const struct search *s, uint64_t key)
+{
+	const struct place *p = map_find(&s->places, key);
+
+	return p && p->nothing;
+}
+
+/* The whole pass, as far as is known. */
 static bool is_pass_for_nothing(const struct search *s, size_t pass)
 {
 	return pass < s->advise->passes.count && is_for_nothing(s, s->keys[pass]);
@@ -186,16 +189,17 @@ static void collect(struct search *s)
 	}
 	FOR_EACH (struct place, p, s->places.items, s->places.count)
 		end_pass(s, p);
+	FOR_EACH (struct place, p, s->places.items, s->places.count)
+		judge_place(s, p);
 }
 
 /* Index of the outermost call on the stack whose saved tensors nothing reads; p->count = none. */
 static size_t unread_call(struct search *s, const struct site_path *p)
 {
-	size_t i = 0;
+	const struct site_of_stack *call =
+		FIRST_OF(x, p->items, p->count, is_for_nothing(s, x->key));
 
-	while (i < p->count && !is_for_nothing(s, p->items[i].key))
-		i++;
-	return i;
+	return call ? (size_t)(call - p->items) : p->count;
 }
 
 /* Only the graph of an unread pass holds it, so without the graph it is freed after its use. */
@@ -270,7 +274,7 @@ static void add_no_grad(struct search *s)
 	if (s->inside || s->first)
 		f->words = s->inside ? "no_grad_inside" : "no_grad_perhaps";
 	if (a->wanted_count)
-		a->evaluates = is_pass_for_nothing(s, a->wanted->born->forwards);
+		a->no_backward = is_pass_for_nothing(s, a->wanted->born->forwards);
 }
 
 void advise_no_grad(struct advise *a)

@@ -179,7 +179,8 @@ struct in_frames {
 
 static struct in_frames find_in_frames(struct advise *a)
 {
-	struct variable_at found[VARIABLES], *x = found;
+	const struct variable_at *x;
+	struct variable_at found[VARIABLES];
 	size_t n = !a->wanted_count ? 0
 				    : variables_refused(&a->timeline->stacks, a->wanted->stack,
 							a->until, 0, found, VARIABLES);
@@ -191,7 +192,7 @@ static struct in_frames find_in_frames(struct advise *a)
 		if (!advise_counts(a, &l))
 			continue;
 		advise_block(a, &l, &b);
-		x = FIRST_OF(v, found, n, v->variable->head.addr - b.addr < b.size);
+		x = FIRST_OF(v, found, n, variable_is_in(v, &b));
 		if (x)
 			map_put(&in.lives, l.life, NULL);
 		if (x && x->variable->head.tensors > 1)

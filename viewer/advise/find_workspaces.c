@@ -37,7 +37,7 @@ static bool copies_channels(struct timeline *t, const struct advised *l)
 	       ANY_OF(op, ops, 4, stacks_have(&t->stacks, l->stack, l->from, *op));
 }
 
-/* Those of cuBLASLt are limited by the setting too from PyTorch 2.11 on, not in all earlier ones.
+/* The setting limits workspaces of cuBLASLt too from PyTorch 2.11 on, not in all earlier versions.
  */
 static void shrink_cublas(struct advise *a, const struct cublas_setting *setting)
 {

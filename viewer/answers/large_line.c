@@ -66,12 +66,11 @@ static const char call_in_parts[] =
 	"depends on the others (statistics of a batch, edges of a graph)";
 
 /* "": known_only, and it is no operation of the table. */
-static const char *change_of(struct timeline *t, const struct large_line *l, const char *statement,
-			     size_t blocks)
+static const char *change_of(struct timeline *t, const struct large_line *l, const char *statement)
 {
 	char op[32] = "";
 
-	if (blocks >= MANY_RESULTS && !l->known_only)
+	if (l->blocks >= MANY_RESULTS && !l->known_only)
 		return l->unsaved
 			       ? "many of its results are there at once: keep fewer of them"
 			       : "many of its results are there at once: keep fewer of them or, "
@@ -134,7 +133,7 @@ static void place_words(struct timeline *t, const struct large_line *l, const ch
 		 shapes);
 }
 
-/* Puts the line's place into words and returns the change; call: the line calls a model. */
+/* Puts the line's place into words and returns the change. */
 static const char *describe(struct timeline *t, const struct large_line *l,
 			    char place[LARGE_LINE_TEXT])
 {
@@ -147,7 +146,7 @@ static const char *describe(struct timeline *t, const struct large_line *l,
 	place_words(t, l, statement, place);
 	if (l->call)
 		return l->saved ? "" : call_in_parts;
-	return change_of(t, l, statement, l->blocks);
+	return change_of(t, l, statement);
 }
 
 void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct large_line *l)
@@ -161,16 +160,15 @@ void large_line_look(char text[LARGE_LINE_ALL], struct timeline *t, const struct
 }
 
 /* most: the line with most results. */
-static void put_words(struct large_line *l, struct timeline *t, uint64_t all, bool call,
+static void put_words(struct large_line *l, struct timeline *t, uint64_t all,
 		      const struct holder *most)
 {
 	char place[LARGE_LINE_TEXT];
 
-	l->call = call;
 	text_put(l->change, sizeof(l->change), "%s", describe(t, l, place));
 	text_put(l->text, sizeof(l->text), "%s of it (%s) are results of one %s, %s.", B(l->bytes),
-		 PERCENT(l->bytes, all), call ? "call" : "line", place);
-	if (call && !owners_same(&most->owner, &l->owner))
+		 PERCENT(l->bytes, all), l->call ? "call" : "line", place);
+	if (l->call && !owners_same(&most->owner, &l->owner))
 		text_add(l->text, sizeof(l->text), " The line with the most of it is %s (%s).",
 			 owner_words(&most->owner, (char[OWNER_WORDS]){ 0 }, OWNER_WORDS, 0),
 			 B(most->bytes));
@@ -260,13 +258,14 @@ static bool find_holder(struct large_line *l, struct timeline *t, const struct s
 
 		if (call)
 			*l = (struct large_line){ .owner = most->owner,
+						  .call = true,
 						  .bytes = most->bytes,
 						  .blocks = most->blocks,
 						  .saved = 2 * most->grown > most->bytes };
 		else
 			large_line_of(l, t, s, &most->owner);
 		inside = call ? most_inside(t, s, &l->owner) : *most;
-		put_words(l, t, all, call, &inside);
+		put_words(l, t, all, &inside);
 	}
 	free(lines.items);
 	return l->bytes;

@@ -309,6 +309,12 @@ static bool is_of_batches(const struct search *s, const struct leak *leak)
 	       leak->first_step + 1 >= s->steps[s->samples] && !takes_over(s, &leak->first);
 }
 
+static void add_samples(const struct search *s, const struct group *g, uint64_t all[SAMPLES + 1])
+{
+	for (size_t k = 0; k <= s->samples; k++)
+		all[k] += g->at[k];
+}
+
 /* Number of intervals between samples in which the lines that grow hold more. */
 static size_t rises(const struct leaks *out, const struct search *s)
 {
@@ -317,10 +323,9 @@ static size_t rises(const struct leaks *out, const struct search *s)
 
 	for (size_t i = 0; i < s->count * CATEGORIES; i++) {
 		const struct line *line = &s->lines[i / CATEGORIES];
-		bool grows = leaks_at(out, 1u << i % CATEGORIES, &line->owner);
 
-		for (size_t k = 0; grows && k <= s->samples; k++)
-			all[k] += line->groups[i % CATEGORIES].at[k];
+		if (leaks_at(out, 1u << i % CATEGORIES, &line->owner))
+			add_samples(s, &line->groups[i % CATEGORIES], all);
 	}
 	for (size_t k = 0; k < s->samples; k++)
 		n += all[k] < all[k + 1];
@@ -405,8 +410,8 @@ static void find_again(struct leaks *out, const struct search *s)
 	for (size_t i = 0; i < s->count * CATEGORIES; i++) {
 		const struct group *g = &s->lines[i / CATEGORIES].groups[i % CATEGORIES];
 
-		for (size_t k = 0; starts_again(s, g) && k <= s->samples; k++)
-			all[k] += g->at[k];
+		if (starts_again(s, g))
+			add_samples(s, g, all);
 	}
 	find_rise(s, all, &from, &to);
 	if (to - from < RISE)

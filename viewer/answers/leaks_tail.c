@@ -29,7 +29,7 @@ struct kept {
 	struct map passes;
 };
 
-static void keep(struct kept *k, struct timeline *t, const struct block *b)
+static void add_kept(struct kept *k, struct timeline *t, const struct block *b)
 {
 	k->all += b->size;
 	k->saved += b->state & LIFE_SAVED ? b->size : 0;
@@ -39,8 +39,8 @@ static void keep(struct kept *k, struct timeline *t, const struct block *b)
 }
 
 /* Adds to the text, which is about passes. False: these are few, or a small part of the memory. */
-static bool say(struct kept *k, const struct snapshot *shot, size_t passes, const char *how,
-		char *text, size_t room)
+static bool say_kept(struct kept *k, const struct snapshot *shot, size_t passes, const char *how,
+		     char *text, size_t room)
 {
 	bool many = passes >= FEWEST && k->all >= shot->moment.bytes / 4;
 	char who[OWNER_WORDS];
@@ -76,12 +76,12 @@ bool leaks_tail_words(struct timeline *t, char *text, size_t room)
 	snapshot_take(&shot, t, at - 1);
 	FOR_BLOCKS (b, &shot.moment)
 		if (b->seq > end && category_in(b->category, OF_ONE_PASS))
-			keep(&kept, t, b);
+			add_kept(&kept, t, b);
 	text_put(text, room,
 		 "After step %zu came passes without an optimizer's step, which are not compared.",
 		 step);
-	said = say(&kept, &shot, snapshot_passes(&shot, end, OF_ONE_PASS), "until the last one",
-		   text, room);
+	said = say_kept(&kept, &shot, snapshot_passes(&shot, end, OF_ONE_PASS),
+			"until the last one", text, room);
 	moment_free(&shot.moment);
 	return said;
 }
@@ -105,11 +105,11 @@ bool leaks_head_words(struct timeline *t, char *text, size_t room)
 			continue;
 		uses_of(&t->model, b->life - 1, &x);
 		if (x.count && x.last_seq <= end)
-			keep(&kept, t, b);
+			add_kept(&kept, t, b);
 	}
 	text_put(text, room, "Many passes came before the end of the first step.");
-	said = say(&kept, &shot, kept.passes.count,
-		   "until the last step though nothing has used them since", text, room);
+	said = say_kept(&kept, &shot, kept.passes.count,
+			"until the last step though nothing has used them since", text, room);
 	moment_free(&shot.moment);
 	return said;
 }

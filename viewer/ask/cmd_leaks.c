@@ -177,6 +177,7 @@ static void print_growth(struct emit *out, struct timeline *t, const struct leak
 		TEXT_COLUMN("", leaks_owner_which, 14, 0, .style = COLUMN_BELOW),
 	};
 	size_t n = steps_number(&t->steps);
+
 	if (row->has_step_is)
 		text_step(out, t, &v->called);
 	if (l->from_step == l->to_step) {
@@ -269,10 +270,10 @@ int run_leaks(const struct leaks_options *o, struct emit *out, struct timeline *
 	row = leaks_row(t, &view);
 	emit_document(out, leaks, &row);
 	print_growth(out, t, &view, &row, o->top);
-	if (!emit_json(out))
+	if (!emit_json(out)) {
 		print_passes(out, t, &leaks);
-	if (!emit_json(out))
 		print_reserved(out, t, row.reserved_growth_per_step);
+	}
 	for (int d = 0; d < MODEL_DEVICES && !emit_json(out); d++)
 		if (view.growth[d] && d != t->device)
 			emit_sentence(out, "", "Device %d grows, too: %s more a step on average.",

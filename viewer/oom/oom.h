@@ -132,7 +132,7 @@ struct oom {
 	bool read_each;	     /* nearly every pass copied a result to the host */
 	bool served;	     /* passes without a graph used results of passes with one */
 	uint64_t evaluation; /* seq: start of the evaluation that ran out of memory; 0 = none */
-	bool evaluates;	     /* no backward pass followed passes like this one; oom_remedies.c */
+	bool no_backward;    /* no backward pass followed passes like this one; oom_remedies.c */
 	uint64_t of_pass;    /* held bytes made by the latest forward pass */
 	size_t at_step;	     /* item of `steps` with the refusal; 0 = before the first step */
 	/* The first step whose blocks might still be needed. It lies before at_step if the steps

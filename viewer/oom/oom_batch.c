@@ -261,8 +261,7 @@ static const struct defs_variable *tensor_in(const struct oom *o, const struct b
 	const struct variable_at *x =
 		FIRST_OF(i, o->variables, o->variable_count,
 			 i->own && !i->variable->head.tensors && i->variable->head.dims > 2 &&
-				 i->variable->head.addr >= b->addr &&
-				 i->variable->head.addr < b->addr + b->size);
+				 variable_is_in(i, b));
 
 	return x && model_born(o->shot.model, b)->stage == STAGE_OUTSIDE ? x->variable : NULL;
 }

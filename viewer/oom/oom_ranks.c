@@ -29,7 +29,7 @@ static int keep_refusal(void *ctx, const struct gmt_event *e)
 	return 0;
 }
 
-static int look(struct oom_rank *x, uint64_t nth, bool alone)
+static int read_rank(struct oom_rank *x, uint64_t nth, bool alone)
 {
 	struct look l = { 0 };
 	struct refusal refusal;
@@ -67,7 +67,7 @@ int oom_ranks_find(struct oom_ranks *out, char *const *paths, uint64_t nth)
 
 		*x = (struct oom_rank){ 0 };
 		ranks_look(&x->file, need_text(paths[i]));
-		err = look(x, nth, !paths[1]);
+		err = read_rank(x, nth, !paths[1]);
 		out->failed += x->failed;
 		bad += err != 0;
 		rc = err ? err : rc;

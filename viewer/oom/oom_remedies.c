@@ -245,7 +245,7 @@ size_t oom_remedies(struct oom *o, enum oom_cause cause, struct oom_remedy out[O
 	struct advise a;
 
 	ask(&a, o, born);
-	o->evaluates = a.evaluates;
+	o->no_backward = a.no_backward;
 	for (size_t i = 0; i < ROWS; i++) {
 		struct oom_remedy r = { .name = table[i].name };
 

@@ -264,7 +264,7 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 		: o->samples	? "Halve the batch"
 				: "Halve the batch, or the size of a sample if it is one",
 		o->samples == 1	    ? ""
-		: !o->engine.phase  ? (adds_up(o) && !o->evaluation && !o->evaluates
+		: !o->engine.phase  ? (adds_up(o) && !o->evaluation && !o->no_backward
 					       ? " (and accumulate gradients over two)"
 					       : "")
 		: o->engine.samples ? " (vLLM: max_num_seqs)"
@@ -406,9 +406,7 @@ static bool is_read_now(const struct oom *o, const struct block *b)
 
 	return last && !uses_kind(&o->timeline->model.uses, last)->transfer &&
 	       ANY_OF(x, o->variables, o->variable_count,
-		      x->variable->head.addr >= b->addr &&
-			      x->variable->head.addr < b->addr + b->size &&
-			      x->owner.line == o->wanted_owner.line &&
+		      variable_is_in(x, b) && x->owner.line == o->wanted_owner.line &&
 			      !strcmp(x->owner.file, o->wanted_owner.file));
 }
 

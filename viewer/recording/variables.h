@@ -24,6 +24,11 @@ struct variable_at {
 	uint64_t seq;	    /* the event at which it was recorded */
 };
 
+static inline bool variable_is_in(const struct variable_at *x, const struct block *b)
+{
+	return x->variable->head.addr - b->addr < b->size;
+}
+
 /* The tensors of a stack's frames at the event, innermost first; lists only of own code. A tensor
  * in several frames counts for the innermost of own code. Returns their number, at most `most`. */
 size_t variables_at(struct stacks *s, uint32_t stack, uint64_t seq, struct variable_at *out,
