@@ -1094,7 +1094,8 @@ class OomRemedy(Row):
 
     name: its name
     what: the change in words
-    saves_bytes: bytes that it saves; of a range the lower end (bytes)
+    saves_bytes: bytes that it saves; of a range the lower end, or the upper end if `at_most` is true (bytes)
+    at_most: whether it saves `saves_bytes` at most, and perhaps nothing
     enough: whether that is enough: at least the missing bytes, plus the request again if memory is freed in pieces
     how_known: how the figure was found, in words; `run` if `--try` ran it to its end
     claim: its kind, in the table of docs/conclusions.md
@@ -1109,6 +1110,7 @@ class OomRemedy(Row):
     name: str
     what: str
     saves_bytes: int
+    at_most: bool
     enough: bool
     how_known: str
     claim: str
@@ -1118,7 +1120,7 @@ class OomRemedy(Row):
     code: Optional[Tuple[str, ...]] = None
     measured_peak_bytes: Optional[int] = None
     ends: Optional[bool] = None
-    _types: ClassVar[str] = "TEXT TEXT BYTES FLAG TEXT TEXT COUNT COUNT WORDS WORDS BYTES FLAG"
+    _types: ClassVar[str] = "TEXT TEXT BYTES FLAG FLAG TEXT TEXT COUNT COUNT WORDS WORDS BYTES FLAG"
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,17 @@ elif kind in ("sampled", "trained"):
         sample(torch.randn(200000, N).cuda())
     else:
         train(model, optimizer, torch.randn(200000, N).cuda())
+elif kind in ("targets", "losses"):
+    model = Organs().cuda()
+    images = torch.rand(8, 1, 256, 256).cuda()
+    out = model(images)
+    if kind == "targets":  # of one image, after another
+        boxes = torch.rand(8, 600, 1).cuda()
+        anchors = torch.rand(1, 60000).cuda()
+        for of_image in boxes:
+            apart = (of_image - anchors).abs() + (of_image - anchors).square()
+    else:
+        loss = Organs().cuda()(out.flatten(0, 1)[:, None]).sin().cos().mean()
 elif kind == "coarse":  # two passes before the first backward pass
     model = nn.Sequential(*(m for _ in range(8) for m in (nn.Linear(N, N), nn.Tanh()))).cuda()
     rays = torch.randn(60000, N).cuda()
@@ -166,7 +177,7 @@ else:
 """
 CASES = {"degrees": 1500, "validated": 1500, "photo": 1500, "spikes": 1000, "waiting": 1000, "wide": 1100, "narrow": 1100,
          "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900, "fitted": 1000, "sampled": 1900, "trained": 1900, "coarse": 1300,
-         "windows": 500, "window": 680, "crops": 1000, "queries": 800, "resumed": 900, "freed": 770, "apart": 770}
+         "windows": 500, "window": 680, "crops": 1000, "queries": 800, "resumed": 900, "freed": 770, "apart": 770, "targets": 500, "losses": 500}
 
 
 def asked(programs, tool, kind):
@@ -237,6 +248,14 @@ def test_half_of_which_batch(programs, tool, kind):
         assert half["saves_bytes"] > 400 << 20 and "temporaries of this step" in text
     else:
         assert "temporaries of all passes so far and of the request" in text
+
+
+@pytest.mark.parametrize("kind", ["targets", "losses"])
+def test_what_the_script_computes_might_not_be_of_the_batch(programs, tool, kind):
+    """Beside modules it might be of one image of the batch: half the batch then saves less, or nothing, and is never said to be enough."""
+    _, remedies, _ = asked(programs, tool, kind)
+    half = remedies["smaller_batch"]
+    assert (half["at_most"], half["enough"]) == ((True, False) if kind == "targets" else (False, True))
 
 
 @pytest.mark.parametrize("kind", ["resumed", "freed", "apart"])

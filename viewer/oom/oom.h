@@ -113,6 +113,7 @@ struct oom {
 	struct oom_spike spike;
 
 	uint64_t current;    /* part of `passing` made in this step */
+	uint64_t by_script;  /* part of `current` that the script computed outside of modules */
 	uint64_t begin;	     /* seq: the step's first event */
 	uint64_t since;	     /* seq: older blocks were made in earlier steps */
 	uint64_t batch_from; /* seq: inputs made after it might belong to this step's batch */
@@ -177,6 +178,7 @@ struct oom_remedy {
 	const char *name;
 	struct claim claim; /* how often it was right: docs/conclusions.md */
 	uint64_t saves;
+	bool at_most; /* `saves` is the upper end of a range that begins with 0 */
 	bool enough;  /* with it the request would have fit */
 	bool answers; /* it removes the cause */
 	char what[OOM_TEXT], how[OOM_TEXT];
@@ -245,8 +247,9 @@ bool oom_is_room(const struct oom *o, const struct block *b);
 /* The model was called with several pieces of one sample (windows of a scan, tiles of a picture):
  * tensors that were made outside of it are of a single one. */
 bool oom_is_of_pieces(const struct oom *o);
-/* The batch has a known size above one, and the request is a multiple of it. */
-bool oom_knows_samples(const struct oom *o);
+/* Half the batch is half of nearly all of this step: the batch has a known size above one, the
+ * request is a multiple of it, and modules and backward made the rest. */
+bool oom_is_of_samples(const struct oom *o);
 uint64_t
 oom_asked_for_batch(const struct oom *o); /* the request; 0 if it does not grow with the batch */
 /* Made by a line of the outermost module, so most likely part of the model's output. */

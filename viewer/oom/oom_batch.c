@@ -287,9 +287,13 @@ bool oom_is_of_pieces(const struct oom *o)
 	return false;
 }
 
-bool oom_knows_samples(const struct oom *o)
+bool oom_is_of_samples(const struct oom *o)
 {
-	return o->samples > 1 && (stage_is_backward(o->wanted_stage) || oom_asked_for_batch(o));
+	uint64_t asked = oom_asked_for_batch(o),
+		 outside = o->wanted_stage == STAGE_OUTSIDE ? asked : 0;
+
+	return o->samples > 1 && (stage_is_backward(o->wanted_stage) || asked) &&
+	       2 * (o->by_script + outside) < o->current + asked;
 }
 
 /* A backward node requests far more than any block made outside of backward: rows of a Jacobian, or

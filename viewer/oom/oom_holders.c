@@ -108,6 +108,15 @@ static void note_last_use(const struct oom *o, struct holder *h, uint64_t size, 
 	h->idle += idle ? size : 0;
 }
 
+/* Adds a block of this step that might grow with the batch. */
+static void add_current(struct oom *o, const struct block *b)
+{
+	bool outside = model_born(o->shot.model, b)->stage == STAGE_OUTSIDE;
+
+	o->current += b->size;
+	o->by_script += outside && b->category != CATEGORY_inputs ? b->size : 0;
+}
+
 static void collect(struct oom *o)
 {
 	struct snapshot *s = &o->shot;
@@ -121,7 +130,7 @@ static void collect(struct oom *o)
 
 		if (b->seq >= o->begin && b->seq >= o->attempts.from && !is_left(o, b) &&
 		    oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
-			o->current += b->size;
+			add_current(o, b);
 		if (is_old(o, b) || is_lost(o, b, h)) {
 			h->before += b->size;
 			add_growth(o, b, h);

@@ -90,12 +90,15 @@ static bool variable_row(void *ctx, size_t i, struct row_oom_variable *row)
 
 static bool remedy_row(void *ctx, size_t i, struct row_oom_remedy *row)
 {
-	const struct oom_answer *a = ctx;
+	struct oom_answer *a = ctx;
 	const struct oom_remedy *r = &a->remedies[i];
 
+	snprintf(a->note, sizeof(a->note), "%s%s", r->at_most ? "up to " : "", B(r->saves));
 	*row = (struct row_oom_remedy){ .name = r->name,
 					.what = r->what,
 					.saves_bytes = r->saves,
+					.at_most = r->at_most,
+					.saves = a->note,
 					.enough = r->enough,
 					.how_known = r->how,
 					.claim = r->name,
@@ -393,10 +396,10 @@ static void text_variables(const struct row_oom *row, long top, struct emit *out
 static void text_remedies(const struct row_oom *row, struct emit *out)
 {
 	static const struct text_column columns[] = {
-		TEXT_COLUMN("saves", oom_remedy_saves_bytes, 2, 10),
+		TEXT_COLUMN("saves", oom_remedy_saves, 1, 15),
 		TEXT_COLUMN("enough for", oom_remedy_mark, 2, -12),
 		TEXT_COLUMN("change", oom_remedy_what, 2, 0, .style = COLUMN_WRAP),
-		TEXT_COLUMN("", oom_remedy_how_known, 28, 0, .style = COLUMN_BELOW),
+		TEXT_COLUMN("", oom_remedy_how_known, 32, 0, .style = COLUMN_BELOW),
 	};
 	struct row_oom_remedy one = { 0 };
 	bool any = false;

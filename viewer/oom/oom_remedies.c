@@ -49,8 +49,6 @@ static bool is_enough(const struct oom *o, remedy_fn *test, uint64_t saves)
 	if (test == remedy_smaller_cache &&
 	    o->engine.wanted) /* more requests for the cache might have followed */
 		return false;
-	if (test == remedy_smaller_batch && !oom_knows_samples(o))
-		return false;
 	if (test == remedy_less_workspace)
 		return o->settings.less_workspace;
 	if (saves && test == remedy_allocator && oom_is_up_to_the_library(o))
@@ -175,6 +173,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	bool upper = least || !f->least;
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
 				.saves = least ? f->least : f->saves,
+				.at_most = !f->least,
 				.enough = f->least >= missing && fits_before(list->oom, f) };
 
 	oom_say(r.what, "%s", f->what);
@@ -251,7 +250,8 @@ size_t oom_remedies(struct oom *o, enum oom_cause cause, struct oom_remedy out[O
 
 		if (table[i].test)
 			r.saves = table[i].test(o, r.what, r.how);
-		r.enough = is_enough(o, table[i].test, r.saves);
+		r.at_most = table[i].test == remedy_smaller_batch && !oom_is_of_samples(o);
+		r.enough = !r.at_most && is_enough(o, table[i].test, r.saves);
 		if (r.saves)
 			insert(&list, &r);
 	}

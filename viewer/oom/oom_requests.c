@@ -245,7 +245,7 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 {
 	bool kept = o->read_each || o->served, pieces = oom_is_of_pieces(o);
 	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked - (kept ? o->calls : 0),
-		 inputs = oom_first_inputs(o);
+		 inputs = oom_first_inputs(o), script;
 	/* A backward pass might follow for all of them. */
 	bool so_far = o->timeline->steps.basis == STEPS_FORWARD && !o->by_call && !o->evaluation &&
 		      o->at_step > 1 && !kept;
@@ -262,7 +262,7 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 	oom_say(what, "%s%s",
 		o->samples == 1 ? "Make the sample smaller, the batch is one"
 		: o->samples	? "Halve the batch"
-				: "Halve the batch, or the size of a sample if it is one",
+			     : "Compute half as much at once: half the batch, or smaller samples",
 		o->samples == 1	    ? ""
 		: !o->engine.phase  ? (adds_up(o) && !o->evaluation && !o->no_backward
 					       ? " (and accumulate gradients over two)"
@@ -271,6 +271,7 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 				    : " (vLLM: max_num_batched_tokens)");
 	say_parts(o, what);
 	inputs = pieces ? 0 : arithmetic_least(inputs, all);
+	script = pieces ? 0 : arithmetic_least(o->by_script, all - inputs);
 	oom_say(how,
 		"Half of the inputs, activations and temporaries of %s%s (%s), if they grow with "
 		"it",
@@ -280,10 +281,16 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 		asked ? " and of the request" : "", B(all));
 	if (inputs >= all / 20)
 		text_add(how, OOM_TEXT,
-			 ". Inputs from before the first pass (%s) may be of more than one batch. "
-			 "Saves up to %s",
-			 B(inputs), B(all / 2));
-	return (all - inputs) / 2;
+			 ". Inputs from before the first pass (%s) may be of more than one batch",
+			 B(inputs));
+	if (!oom_is_of_samples(o))
+		return all / 2;
+	if (script >= all / 20)
+		text_add(how, OOM_TEXT, ". The script makes %s of it outside of modules",
+			 B(script));
+	if (inputs + script >= all / 20)
+		text_add(how, OOM_TEXT, ". Saves up to %s", B(all / 2));
+	return (all - inputs - script) / 2;
 }
 
 /* One line makes several tensors between passes, and nothing has read them yet. */

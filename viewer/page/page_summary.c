@@ -90,6 +90,7 @@ static void emit_remedies(struct track *t, const struct oom_answer *a)
 		emit_number(out, "what", names_word(&t->page->names, r->what));
 		emit_number(out, "how", names_word(&t->page->names, r->how));
 		emit_number(out, "saves", r->saves);
+		emit_flag(out, "atMost", r->at_most);
 		emit_flag(out, "enough", r->enough);
 		emit_end(out);
 	}

@@ -43,7 +43,7 @@ def rises(cell: Cell) -> Dict[str, Any]:
 
 
 def why_refused(trial: Trial) -> Dict[str, Any]:
-    members = ("what", "saves_bytes", "how_known")
+    members = ("what", "saves_bytes", "at_most", "how_known")
     remedies = [{m: r.get(m) for m in members} for r in trial.oom("remedies") or ()]
     if trial.oom("cause"):
         return {"cause": trial.oom("cause"), "text": trial.oom("text") or "", "remedies": remedies}

@@ -120,7 +120,7 @@ def reason(found: Found, cell: Cell, row: Dict[str, Any], answer: Answer) -> Non
     else:
         answer.sentence(f"{name} does not fit: {needs(row)}{row['cause']}: {row['text']}")
     for i, remedy in enumerate(row.get("remedies", ())[:REMEDIES]):
-        answer.item(i + 1, f"{remedy['what']} (saves {in_units(remedy['saves_bytes'])}; {remedy['how_known']})")
+        answer.item(i + 1, f"{remedy['what']} (saves {'up to ' if remedy['at_most'] else ''}{in_units(remedy['saves_bytes'])}; {remedy['how_known']})")
 
 
 def needs(row: Dict[str, Any]) -> str:

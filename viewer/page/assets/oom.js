@@ -28,7 +28,7 @@ function oomPanel() {
 
   function remedies(oom) {
     return [h('h4', {}, 'What would have made room'), table([{ title: 'change' }, { title: 'saves', right: true }, { title: 'enough' }, { title: 'source', class: 'wide' }],
-      oom.remedies.map((r) => [r.what, r.saves ? bytesText(r.saves) : '', r.enough ? 'yes' : '', r.how]), { class: 'remedies' })];
+      oom.remedies.map((r) => [r.what, r.saves ? (r.atMost ? 'up to ' : '') + bytesText(r.saves) : '', r.enough ? 'yes' : '', r.how]), { class: 'remedies' })];
   }
 
   function show() {
