@@ -180,27 +180,18 @@ static bool is_operator(const struct checkpoint_search *s, const struct checkpoi
 /* The most bytes of the call's inside at once, beyond what is saved. */
 static uint64_t most_inside(struct checkpoint_search *s, const struct checkpoint_call *c)
 {
-	struct plan_change *list = NULL;
-	size_t n = 0, room = 0;
-	uint64_t most = 0;
-	int64_t now = 0;
+	struct life_plan inside = { 0 };
+	uint64_t most;
 
 	for (uint32_t i = c->begin; i <= c->site->items[c->last].life; i++) {
 		struct advised l;
 
-		if (!advise_life(s->advise, i, UINT16_MAX, &l) ||
-		    !sites_has(s->advise, l.stack, c->site->key))
-			continue;
-		*need_item(list, n, room) = (struct plan_change){ l.until, (int64_t)l.size, i };
-		now += (int64_t)l.size;
-		for (size_t k = 0; k < n; k++)
-			if (list[k].bytes && list[k].seq <= l.from) {
-				now -= list[k].bytes;
-				list[k].bytes = 0;
-			}
-		most = (uint64_t)now > most ? (uint64_t)now : most;
+		if (advise_life(s->advise, i, UINT16_MAX, &l) &&
+		    sites_has(s->advise, l.stack, c->site->key))
+			plan_with(&inside, i, l.from, l.until, l.size);
 	}
-	free(list);
+	most = plan_most(&inside);
+	plan_free(&inside);
 	return most;
 }
 

@@ -62,6 +62,20 @@ static void sort_changes(struct life_plan *p)
 	free(to);
 }
 
+uint64_t plan_most(struct life_plan *p)
+{
+	int64_t now = 0, most = 0;
+
+	sort_changes(p);
+	for (size_t i = 0; i < p->count; i++) {
+		bool last = i + 1 == p->count || p->items[i + 1].seq != p->items[i].seq;
+
+		now += p->items[i].bytes;
+		most = last && now > most ? now : most;
+	}
+	return (uint64_t)most;
+}
+
 /* Where the peak is looked for. */
 struct plan_window {
 	uint64_t since, until;

@@ -37,6 +37,8 @@ void plan_without(struct life_plan *p, uint32_t life, uint64_t from, uint64_t un
 /* Bytes removed after that event; negative = added. */
 int64_t plan_less(const struct life_plan *p, uint64_t seq);
 void plan_add(struct life_plan *p, struct plan_change change);
+/* The most bytes that it adds at once. Sorts the changes. */
+uint64_t plan_most(struct life_plan *p);
 void plan_free(struct life_plan *p);
 
 /* Scans the lives once for all plans and fills their peaks: from the event `since` to before
