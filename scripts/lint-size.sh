@@ -16,7 +16,7 @@ done <<-end
 	72445 viewer
 	1095 browser
 	30200 simgpu
-	19640 shim
+	19675 shim
 	5110 format
 	564 cupti
 	12700 python

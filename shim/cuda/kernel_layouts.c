@@ -196,6 +196,7 @@ static struct kernel *ask_source(const struct source *s, bool known)
 {
 	struct kernel_part parts[PARTS_MOST];
 	size_t length = 0, offset, size, sizes[2] = { 0 }, i = 0;
+	static const char reduction[] = "8ReduceOpI";
 	const char *name = known ? ask_name(s, &length) : "";
 	unsigned n = 0;
 	struct kernel *k;
@@ -211,6 +212,8 @@ static struct kernel *ask_source(const struct source *s, bool known)
 	if (!k)
 		return NULL;
 	*k = (struct kernel){ .is_read = rc == CUDA_INVALID_VALUE,
+			      .reduces = memmem(name, length, reduction, sizeof(reduction) - 1) !=
+					 NULL,
 			      .count = n,
 			      .name_size = (uint32_t)length,
 			      .lists = tensor_lists_of(name, length, sizes) };

@@ -22,7 +22,8 @@ struct kernel_part {
 
 struct kernel {
 	uint32_t name[2];	   /* STRING, generation that it belongs to */
-	uint32_t is_read;	   /* 0: not all of its parameters are known */
+	uint16_t is_read;	   /* 0: not all of its parameters are known */
+	uint16_t reduces;	   /* PyTorch's reduction: offset_tables.h */
 	uint32_t count;		   /* parts */
 	uint32_t name_size;	   /* bytes of its name, which follows the parts */
 	struct tensor_lists lists; /* in one of its first parameters */

@@ -3,6 +3,8 @@
  * OffsetCalculator of ATen/cuda/detail/OffsetCalculator.cuh, unchanged since PyTorch 1.8: the
  * number of dimensions; for each a divisor, with a magic number and a shift that divide by it; for
  * each a stride for each tensor. The tensors' addresses follow. Pure but for known.h's table.
+ * ReduceOp of ATen/native/cuda/Reduce.cuh, unchanged since 1.8, ends with its addresses, a number
+ * of 8 bytes, two flags and the number of results.
  */
 #include "offset_tables.h"
 
@@ -60,6 +62,16 @@ static unsigned tensors_of(const char *parameter, unsigned bytes)
 	       !names_memory(parameter, n))
 		n++;
 	return names_memory(parameter, n) ? n : 1;
+}
+
+unsigned reduction_results(const char *end)
+{
+	uint8_t flags[4];
+	uint32_t results;
+
+	memcpy(flags, end - 8, sizeof(flags));
+	memcpy(&results, end - 4, sizeof(results));
+	return flags[0] <= 1 && flags[1] <= 1 && results <= 2 ? results : 0;
 }
 
 unsigned offset_table_words(const char *parameter, unsigned words)

@@ -8,3 +8,9 @@
 
 /* Words of 8 bytes that such a table takes at the parameter's beginning; 0 = no table. */
 unsigned offset_table_words(const char *parameter, unsigned words);
+
+/* A reduction has two such tables, and its addresses are the last of its parameter: the source, one
+ * or two results, and three buffers. The second result is only written if there is one. */
+#define REDUCTION_WORDS 6u
+/* Its number of results, 1 or 2, if the parameter ends there; 0 = it is something else. */
+unsigned reduction_results(const char *end);

@@ -110,6 +110,19 @@ static void add_part(struct places *p, const char *from, unsigned words)
 	add_words(p, from + 8 * table, words - table);
 }
 
+/* False if the parameter that ends there is not a reduction's. */
+static bool add_reduction(struct places *p, const char *end)
+{
+	const char *from = end - 16 - 8 * REDUCTION_WORDS;
+	unsigned results = reduction_results(end);
+
+	if (!results)
+		return false;
+	add_words(p, from, 1 + results);
+	add_words(p, from + 24, 3);
+	return true;
+}
+
 static const char *packed_parameters(void **extra, size_t *size)
 {
 	const char *buffer = NULL;
@@ -154,7 +167,8 @@ void places_add_kernel(struct places *p, const struct kernel *k, const unsigned 
 			      : buffer + part->offset;
 		if (k->lists.lists && part->parameter == k->lists.parameter)
 			add_lists(p, &k->lists, from, grid);
-		else
+		else if (!k->reduces || part->words < REDUCTION_WORDS + 2 ||
+			 !add_reduction(p, from + 8 * part->words))
 			add_part(p, from, part->words);
 	}
 }

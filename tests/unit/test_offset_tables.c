@@ -83,12 +83,31 @@ static void others_are_no_tables(void **state)
 	assert_int_equal(offset_table_words((char *)parameter.words, 51), 0);
 }
 
+static void reductions_end_with_their_addresses(void **state)
+{
+	struct {
+		const void *source, *results[2], *buffers[3];
+		int64_t first;
+		bool accumulates, is_last;
+		int count;
+	} end = { .count = 2, .is_last = true };
+
+	(void)state;
+	assert_int_equal(sizeof(end), 8 * REDUCTION_WORDS + 16);
+	assert_int_equal(reduction_results((char *)(&end + 1)), 2);
+	end.count = 1;
+	assert_int_equal(reduction_results((char *)(&end + 1)), 1);
+	end.count = 3;
+	assert_int_equal(reduction_results((char *)(&end + 1)), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(begins_behind_the_table),
 		cmocka_unit_test(says_how_many_tensors),
 		cmocka_unit_test(others_are_no_tables),
+		cmocka_unit_test(reductions_end_with_their_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
