@@ -961,5 +961,39 @@ def nothing_saved():
             model(input_ids=words(16, 256, 8192))
 
 
+class Messages(nn.Module):
+    """Adds up messages between nodes: index_add() saves them for their shape alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(64, 64)
+
+    def forward(self, x, source, target, share):
+        messages = self.lin(x)[source] * (share[source] + 1).rsqrt()[:, None]
+        return torch.zeros_like(x).index_add(0, target, messages) / (share + 1).sqrt()[:, None]
+
+
+class Nodes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.out = nn.ModuleList(Messages() for _ in range(3)), nn.Linear(64, 4)
+
+    def forward(self, x, *graph):
+        for layer in self.layers:
+            x = layer(x, *graph).relu()
+        return self.out(x)
+
+
+@case("no_grad")
+def summed_messages():
+    model = Nodes().cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        edges = torch.randint(5000, (2, 100000), device="cuda")
+        model(torch.randn(5000, 64, device="cuda"), *edges, torch.rand(5000, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 if __name__ == "__main__":
     run()

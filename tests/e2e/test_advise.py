@@ -105,7 +105,7 @@ def test_at_least_the_flat_copies(tmp_path):
 NEVER = ["halves_that_are_both_used", "shifted_logits", "results_that_are_used_again", "stage_of_a_pipeline", "losses_of_a_recurrent_network",
          "penalties_of_layers", "chunks_of_one_contrast", "activations_in_turn", "flat_copy_of_gradients", "layers_as_graphs", "features_for_a_head", "text_that_grows", "words_at_all_positions",
          "windows_of_layers", "masks_of_layers", "parts_of_one_mask", "masks_in_another_type", "balanced_assignment", "both_directions", "above_the_mean", "ranking_that_is_kept", "distances_in_a_loss",
-         "adapters_of_one_function", "adapters_in_a_checkpoint", "inverted_by_hand", "inputs_on_ctx", "grids_of_each_size", "towers_remade", "towers_in_turns"]
+         "adapters_of_one_function", "adapters_in_a_checkpoint", "inverted_by_hand", "inputs_on_ctx", "grids_of_each_size", "towers_remade", "towers_in_turns", "summed_messages"]
 KINDS = "unused_results", "frozen_graph", "one_by_one", "weight_copies", "expanded_views"  # all cases of these
 MORE = "a_part_beside_the_whole", "above_the_mean", "both_directions", "losses_of_chunks", "parts_of_one_mask", "sharp_minima"
 

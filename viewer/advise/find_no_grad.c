@@ -13,9 +13,11 @@
 
 enum { PASSES = 4, TIMES = 3, SETTLED = 3 };
 
-/* Another module might save and read a module's result, too: a loss that compares it with a
- * student's, for example. Such reads are ignored below 1/RESULTS of the saved bytes. */
+/* Another module might save and read a module's results, too: a loss that compares them with a
+ * student's, for example. Such reads are ignored below 1/RESULTS of the saved bytes, and 1/BLOCKS
+ * of the blocks. */
 #define RESULTS 8
+#define BLOCKS	4
 
 struct place {
 	bool read;	  /* a backward node read something */
@@ -29,7 +31,8 @@ struct place {
 	bool perhaps;	 /* only its first pass is known, so backward might still read it */
 	bool nothing;	 /* no backward pass follows: judge_place */
 	uint64_t bytes, read_bytes;
-	const char *function; /* of the module */
+	uint32_t blocks, read_blocks; /* saved ones */
+	const char *function;	      /* of the module */
 	struct owner caller;  /* line that calls the model */
 };
 
@@ -109,11 +112,17 @@ static bool is_behind_training(const struct search *s, const struct place *p)
 	return read;
 }
 
+/* More than its results. Large blocks that nothing reads might be saved for their shape alone. */
+static bool is_read(const struct place *p)
+{
+	return p->read_bytes >= p->bytes / RESULTS || p->read_blocks >= p->blocks / BLOCKS;
+}
+
 static void judge_place(const struct search *s, struct place *p)
 {
 	const struct advise *a = s->advise;
 
-	if (p->inside ? a->open || p->packed || p->read_bytes >= p->bytes / RESULTS : p->read)
+	if (p->inside ? a->open || p->packed || is_read(p) : p->read)
 		return;
 	p->perhaps = a->open && !p->dropped && !is_many(s, p->held) &&
 		     !(a->timeline->model.spans.backwards && a->steps >= SETTLED && p->earlier);
@@ -157,6 +166,8 @@ static void note_saved(struct search *s, const struct site_of_stack *call, const
 	p->latest = l->born->forwards;
 	p->inside = inside;
 	p->read |= l->course->read;
+	p->blocks++;
+	p->read_blocks += l->course->read;
 	p->bytes += l->size;
 	p->read_bytes += l->course->read ? l->size : 0;
 	if (l->until == PLAN_END)
