@@ -240,6 +240,32 @@ elif how in ("logits", "before_backward", "behind_backward"):
         loss.backward()
         if how == "behind_backward":
             del logits, shifted
+elif how == "relaxed":  # a history of updates by hand, without an optimizer
+    net, x = layers(4).requires_grad_(False), torch.rand(16384, D, device="cuda")
+    velocity = torch.zeros_like(x)
+    for step in range(6):
+        x = x.detach().requires_grad_()
+        (g,) = torch.autograd.grad(net(x).square().sum(), x)
+        velocity = 0.9 * velocity + g
+        x = x - 0.01 * velocity
+elif how == "descended":
+    x = nn.Parameter(torch.rand(16384, D, device="cuda"))
+    net, optimizer = layers(4).requires_grad_(False), torch.optim.SGD([x], 0.01, momentum=0.9)
+    for step in range(6):
+        optimizer.zero_grad()
+        net(x).square().sum().backward()
+        optimizer.step()
+elif how in ("teacher", "teacher_later"):
+    teacher, net = layers(48).requires_grad_(False), layers(2)
+    optimizer = torch.optim.SGD(net.parameters(), 1e-3)
+    for rows in [64] * 3 * (how == "teacher_later") + [30000]:
+        x = torch.rand(rows, D, device="cuda")
+        with torch.no_grad():
+            target = teacher(x)
+        loss = (net(x) - target).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 """
 
 
@@ -267,6 +293,22 @@ def test_results_are_deleted_before_backward(record, tool):
     peaks = [tool.json("report", record(how))["devices"][0]["peak_bytes"] for how in ("logits", "before_backward", "behind_backward")]
     assert "at the latest before the next backward pass" in said["what"]
     assert peaks[0] - peaks[1] == pytest.approx(said["saves_bytes"], rel=0.02) and peaks[0] - peaks[2] < said["saves_bytes"] / 50
+
+
+@pytest.mark.parametrize("how", ["relaxed", "descended"])
+def test_a_history_without_an_optimizer_is_no_state_of_one(record, tool, how):
+    """Its class is that of what updates use. The changes of an optimizer need an optimizer."""
+    made = sum(b["size"] for b in tool.json("live", record(how), "--at", "peak")["blocks"] if b["category"] == "optimizer_state")
+    said = {f["kind"] for f in tool.json("advise", record(how))["findings"]}
+    assert made >= 32 << 20 and ("offload_state" in said) == (how == "descended"), (made, said)
+
+
+@pytest.mark.parametrize("how", ["teacher", "teacher_later"])
+def test_weights_are_idle_once_a_backward_pass_went_by_without_them(record, tool, how):
+    """In the first backward pass a part of it that is still to come might use them."""
+    path = record(how, "mine=600MiB")
+    said = tool.json("oom", path)
+    assert said["phase"] != "forward" and ("idle_weights" in {r["name"] for r in said["remedies"]}) == (how == "teacher_later"), said["remedies"]
 
 
 def test_saved_for_its_shape_goes_to_the_host_too(record, tool):

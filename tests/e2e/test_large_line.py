@@ -27,6 +27,15 @@ def listed():
     return kept
 def chained(weight):
     return rows.repeat(2, 1).matmul(weight)[None]
+def joined(dtype):
+    return torch.cat([rows.to(dtype)] * 1600).float()
+class Filled(nn.Module):
+    def forward(self, x):
+        sums = torch.zeros(1024, 100000, device="cuda")
+        sums[:, 0] += x[:, 0]
+        return sums
+def moved(values):
+    return values.cuda()
 def taken():
     net.weight.requires_grad_(False)
     taken = nn.Parameter(torch.zeros(64, 1 << 16, device="cuda")).index_select(0, torch.arange(64, device="cuda").repeat(16))
@@ -43,6 +52,12 @@ with torch.set_grad_enabled(sys.argv[1] == "saved"):
         kept = listed()
     elif sys.argv[1] == "chain":
         kept = chained(torch.randn(64, 65536, device="cuda"))
+    elif sys.argv[1] in ("wide", "narrow"):
+        kept = joined(torch.float32 if sys.argv[1] == "wide" else torch.bfloat16)
+    elif sys.argv[1] == "filled":
+        kept = Filled()(rows)
+    elif sys.argv[1] == "moved":
+        kept = moved(torch.zeros(1024, 100000))
     else:
         kept = scores([rows] * 200)
     print(float(kept[0].sum()))
@@ -72,16 +87,22 @@ def test_the_statement_and_its_operation(tool, tmp_path, how):
 
 
 @pytest.mark.parametrize("how, line, change", [("many", 14, "look at that line: many of its results are there at once: keep fewer"),
-                                               ("chain", 18, "look at that line: compute only the rows that are read, or some at a time")])
+                                               ("chain", 18, "look at that line: compute only the rows that are read, if not all are"),
+                                               ("wide", 20, "look at that line: compute only the rows that are read, if not all are"),
+                                               ("narrow", 20, "look at that line: the copy takes four bytes a value"),
+                                               ("filled", 23, "look at that line: it is made whole and filled later"),
+                                               ("moved", 27, "look at that line: it is moved to the device whole")])
 def test_what_does_not_help_is_not_said(tool, tmp_path, how, line, change):
-    """A view in place of each of many copies, or of what a product takes."""
+    """A view in place of each of many copies, or of what a product takes; a conversion where another operator made the largest block; parts of
+    what is whole before it is filled, or before it is moved. Parts have their condition."""
     code, recording = record(tmp_path, how, "h100-80g")
     (matter,) = [m for m in tool.json("report", recording)["summary"] if m["kind"] == "line"]
     assert code == 0 and matter["line"] == line and matter["action"].startswith(change) and "no_grad" not in matter["action"]
+    assert ("some rows at a time" in matter["action"]) == ("if rows are independent and little of each part stays" in matter["action"]) == (how in ("chain", "wide", "narrow"))
 
 
 def test_rows_that_are_copied_for_each_index(tool, tmp_path):
     """Made in parts all of them are kept, unless each is computed again; a product with a sparse matrix needs none."""
     code, recording = record(tmp_path, "saved", "mine=640MiB")
     said = tool.json("oom", recording)["look_at"]
-    assert code == 1 and said.startswith("Look at taken program.py:21 ") and "sparse matrix" in said and "torch.utils.checkpoint if autograd keeps it" in said
+    assert code == 1 and said.startswith("Look at taken program.py:30 ") and "sparse matrix" in said and "torch.utils.checkpoint if autograd keeps it" in said

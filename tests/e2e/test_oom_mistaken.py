@@ -232,7 +232,7 @@ def test_shapes_are_those_of_this_call(programs, tool):
 def test_parts_that_are_joined(programs, tool):
     """Also where a smaller batch is said that is not enough."""
     said, remedies, text = asked(programs, tool, "joined")
-    assert not any(r["enough"] for r in remedies.values()) and "(whole = torch.cat(parts)): the parts and the whole are there at once" in text
+    assert not any(r["enough"] for r in remedies.values()) and "(whole = torch.cat(parts)): while it runs, the parts and the whole are there at once" in text
 
 
 @pytest.mark.parametrize("kind", ["windows", "window", "crops", "queries"])

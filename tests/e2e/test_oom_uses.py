@@ -280,7 +280,7 @@ globals()[sys.argv[1]]()
 """
 # program: card, cause, words of remedies by their names; @ is the marked line, "" = the remedy is not there
 CASES = {
-    "folds": ("2GiB", "held_unused", {"unused": r"Release the models and optimizers of train"}),
+    "folds": ("2GiB", "held_unused", {"unused": r"Release the models, optimizers and copies of train"}),
     "in_turns": ("2GiB", "batch_too_large", {"held_unused": "", "unused": ""}),
     "data": ("1500MiB", "unknown", {"data_on_host": "@"}),
     "asked_gradients": ("1200MiB", "retained_graph", {"let_go": "earlier steps"}),
@@ -339,5 +339,7 @@ def test_what_uses_say(programs, tool, kind):
     of_line = {h["class"] for h in said["holders"] if place(kind) == f"{h['file'].rpartition('/')[2]}:{h['line']}" and h["bytes"] > 1 << 20}
     assert kind not in CLASSES or of_line == {CLASSES[kind]}
     assert ("nothing has used them since" in said["text"]) == (kind in LEFT)
+    conditional = {"in_pieces", "shard", "one_by_one", "data_on_host", "longer_samples", "fused_attention"}
+    assert not any(r["enough"] for r in said["remedies"] if r["name"] in conditional)  # the recording does not decide their conditions
     cards = [r["name"].startswith("shard") for r in said["remedies"]]
     assert cards == sorted(cards) or said["cause"] == "model_too_large"  # code comes first

@@ -23,7 +23,6 @@ struct function {
 	uint64_t scores; /* instruction of the product that a softmax was made of */
 	uint64_t largest;
 	uint64_t others; /* largest result before its product; 0 = the product is not batched */
-	bool expected;	 /* memory ran out before the softmax */
 };
 
 struct search {
@@ -117,14 +116,8 @@ static bool is_score(struct search *s, const struct function *f, const struct ad
 	       scores_made_by(op->name) != MADE_OTHER;
 }
 
-/* Without a softmax, the product might also be a correlation or a distance. */
-static bool is_called_attention(const struct owner *o)
-{
-	return strcasestr(o->function, "attn") || strcasestr(o->function, "attention");
-}
-
-/* Memory ran out in the softmax or right before it: the function made one batched product, far
- * larger than all results before, and requests as much again. */
+/* Memory ran out in the softmax: the function made one batched product, far larger than all results
+ * before, and requests as much again. */
 static void expect_softmax(struct search *s, struct function *f)
 {
 	const struct advised *w = s->advise->wanted;
@@ -136,9 +129,8 @@ static void expect_softmax(struct search *s, struct function *f)
 		return;
 	op = ops_find(s->advise, w);
 	if (!op->owner.function || strcmp(op->owner.function, f->owner.function) != 0 ||
-	    (scores_made_by(op->name) != MADE_SOFTMAX && !is_called_attention(&f->owner)))
+	    scores_made_by(op->name) != MADE_SOFTMAX)
 		return;
-	f->expected = !f->scores;
 	f->scores = f->product.at;
 	f->largest = f->product.size;
 	map_put(&f->lines, op->at, NULL);
@@ -178,8 +170,6 @@ static void add_attention(struct search *s, struct function *f)
 		plan_without(&x->cautious, l.life, l.from, l.until, l.size - l.size / KEYS);
 	}
 	x->function = f->owner.function;
-	if (f->expected)
-		x->words = "attention_expected";
 }
 
 void advise_attention(struct advise *a)

@@ -17,7 +17,6 @@ enum kind {
 	HELD_UNUSED,
 	HELD_LOADED,
 	HELD_GRADIENTS,
-	HELD_BY_NODE,
 	HELD_OTHER,
 	HELD_KINDS
 };
@@ -26,7 +25,7 @@ enum { FEWEST = 3 }; /* results of so many passes at once are a list and not a l
 
 static const char *const names[HELD_KINDS] = { "kept",		 "kept_results", "overlap",
 					       "late_del",	 "unused",	 "loaded",
-					       "idle_gradients", "held",	 "held" };
+					       "idle_gradients", "held" };
 
 /* Blocks of a stack at the peak. */
 struct at_peak {
@@ -153,19 +152,6 @@ static bool is_one_turn(const struct advise *a, const struct advised *l)
 	return (l->until == PLAN_END ? all : l->died->forwards) <= l->born->forwards + passes + 1;
 }
 
-/* Whether the program has a custom autograd.Function. Without one, a node that seems to read an
- * unsaved tensor was given an old address. */
-static bool has_functions(const struct model *m)
-{
-	for (uint32_t i = 1; i < m->uses.kinds.count; i++) {
-		const struct use_kind *k = rows_at(&m->uses.kinds, i);
-
-		if (k->node && !strcmp(defs_string(m->defs, k->node).s, "PyNode"))
-			return true;
-	}
-	return false;
-}
-
 static enum kind kind_of(const struct search *s, const struct advised *l, uint64_t since)
 {
 	struct advised leaf = *l;
@@ -180,11 +166,9 @@ static enum kind kind_of(const struct search *s, const struct advised *l, uint64
 		l = &leaf;
 	if (is_of_weights(l))
 		return kind_of_weights(s, l, since);
-	/* A backward node read it although autograd did not save it: an attribute of ctx, or a
-	 * hook's. */
-	if (!l->course->saved && l->course->read && !stage_is_backward(l->born->stage) &&
-	    has_functions(&s->advise->timeline->model))
-		return HELD_BY_NODE;
+	/* A backward node read it although autograd did not save it: no variable need hold it. */
+	if (!l->course->saved && l->course->read && !stage_is_backward(l->born->stage))
+		return HELD_OTHER;
 	x = map_find(&s->stacks, l->stack);
 	if (!is_computed(s->advise, l) || !advise_knows_graphs(s->advise))
 		return HELD_OTHER;
@@ -287,8 +271,6 @@ void advise_held_beyond_use(struct advise *a)
 		struct finding *f = lines_add_all(&s.lines[kind], a, names[kind]);
 
 		f->range = true;
-		if (kind == HELD_BY_NODE)
-			f->words = "held_by_node";
 		if (kind == HELD_OVERLAP && in_backward)
 			f->words = "overlap_in_backward";
 	}

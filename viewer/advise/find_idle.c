@@ -127,19 +127,6 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 		note_use(ctx, lives[i], work);
 }
 
-/* No recomputation and no custom Function, whose backward pass might use a weight that is not
- * saved. */
-static bool is_plain(const struct advise *a)
-{
-	bool plain = true;
-
-	ADVISE_EACH (a, UINT16_MAX, l)
-		if (l.born->stage == STAGE_RECOMPUTE ||
-		    (model_signs(&a->timeline->model, l.stack) & STACK_FUNCTION))
-			plain = false;
-	return plain;
-}
-
 /* The gap after the last use counts if the next phase is of a kind that did not use the block
  * before, or that never does (plain). For a refusal that phase is the one of the request. */
 static void take_last_gaps(struct search *s, unsigned plain)
@@ -194,7 +181,7 @@ void advise_idle_weights(struct advise *a)
 	ADVISE_EACH (a, CLASS_BIT(parameters), l)
 		if (!is_trained(a, &l) && !is_only_copied(a, &l))
 			watch(&s, &l);
-	find_gaps(&s, is_plain(a) ? 1u << PHASE_BACKWARD | 1u << PHASE_OPTIMIZER : 0);
+	find_gaps(&s, 0);
 }
 
 void advise_set_to_none(struct advise *a)

@@ -114,6 +114,19 @@ static bool is_from_file(const struct advise *a, const struct advised *l)
 	return model_signs(&a->timeline->model, l->stack) & STACK_LOAD;
 }
 
+/* An optimizer made, loaded or holds it, or its step used it after the last pass. What a class
+ * alone calls state might be averages, sums of a metric or another model. */
+static bool is_proven(const struct advise *a, const struct advised *l)
+{
+	const struct spans *s = &a->timeline->model.spans;
+	size_t at = advise_spans_begun(a, l->course->passed);
+
+	return l->wanted || l->born->stage == STAGE_OPTIMIZER || is_from_file(a, l) ||
+	       model_signs(&a->timeline->model, l->stack) & (STACK_STEP | STACK_STATE) ||
+	       advise_tags(a, l) & (unsigned)BLOCK_HELD << (GMT_HELD_STATE - 1) ||
+	       (l->course->passed && at && s->items[at - 1].phase == PHASE_OPTIMIZER);
+}
+
 /* Plans the state without all but a part of it. Unused state counts only if its stack also makes
  * state in use: an optimizer for each fold. */
 static uint64_t without_state(struct advise *a, struct finding *f, struct life_plan *p,
@@ -129,7 +142,7 @@ static uint64_t without_state(struct advise *a, struct finding *f, struct life_p
 	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
 		uint64_t keeps = each ? in_8_bits(l.size, each) : parts ? l.size / parts : 0;
 
-		if (keeps >= l.size || !map_get(&in_use, l.stack))
+		if (keeps >= l.size || !map_get(&in_use, l.stack) || !is_proven(a, &l))
 			continue;
 		plan_without(p, l.life, l.from, l.until, l.size - keeps);
 		f->loaded |= is_from_file(a, &l);

@@ -18,11 +18,11 @@
 enum when { ANYWAY, UNSAVED };
 
 static const struct {
-	const char *mark;
+	const char *mark, *makers;
 	enum when when;
 	const char *change;
 } operations[] = {
-#define OPERATION(mark, when, change) { mark, when, change },
+#define OPERATION(mark, makers, when, change) { mark, makers, when, change },
 #include "operations.def"
 };
 
@@ -63,7 +63,20 @@ static bool is_outside(const char *statement, const char *mark)
  * not known. */
 static const char call_in_parts[] =
 	"call it for some rows at a time (samples, positions, pairs, edges), if no row's result "
-	"depends on the others (statistics of a batch, edges of a graph)";
+	"depends on the others (statistics of a batch, edges of a graph) and little of each part "
+	"is kept on the device";
+
+/* The operator is one of them, or is not recorded. */
+static bool is_made_by(const char *op, const char *makers)
+{
+	bool found = !op[0] || !makers[0];
+
+	for (size_t n; *makers && !found; makers += n + (makers[n] == ' ')) {
+		n = strcspn(makers, " ");
+		found = !strncmp(op, makers, n);
+	}
+	return found;
+}
 
 /* "": known_only, and it is no operation of the table. */
 static const char *change_of(struct timeline *t, const struct large_line *l, const char *statement)
@@ -77,26 +90,32 @@ static const char *change_of(struct timeline *t, const struct large_line *l, con
 				 "where autograd keeps them for backward, compute them again "
 				 "(torch.utils.checkpoint), or, if no backward pass follows, call "
 				 "the model under torch.no_grad()";
-	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if ((!l->saved || operations[i].when == ANYWAY) &&
-		    is_outside(statement, operations[i].mark))
-			return operations[i].change;
 	if (l->stack)
 		instant_operator(&t->stacks, l->stack, l->seq, op, sizeof(op));
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if ((!l->saved || operations[i].when == ANYWAY) &&
+		    is_made_by(op, operations[i].makers) &&
+		    is_outside(statement, operations[i].mark))
+			return operations[i].change;
 	if (!strcmp(op, "index_select"))
 		return "one row is copied for each index: where they are summed up again (edges of "
 		       "a graph), a product with a sparse matrix needs no copies, and where many "
-		       "are of one row (a weight by kind), one product for each row does; or "
-		       "compute some at a time, each part under torch.utils.checkpoint if "
-		       "autograd keeps it";
+		       "are of "
+		       "one row (a weight by kind), one product for each row does; or compute some "
+		       "at a "
+		       "time, each part under torch.utils.checkpoint if autograd keeps it";
 	if (l->known_only || l->mixes)
 		return "";
 	if (l->saved)
-		return "autograd keeps it for backward: compute only the rows that are read, or "
-		       "some at a time (samples, positions, pairs, edges), each part under "
-		       "torch.utils.checkpoint, or with an operator that needs less";
-	return "compute only the rows that are read, or some at a time (samples, positions, pairs, "
-	       "edges), or free what is not read any more";
+		return "autograd keeps it for backward: compute only the rows that are read, if "
+		       "not "
+		       "all are; or use an operator that needs less; or, if what follows makes "
+		       "little "
+		       "of each row, compute both for some rows at a time (samples, positions, "
+		       "pairs, "
+		       "edges), each part under torch.utils.checkpoint";
+	return "compute only the rows that are read, if not all are; or this and what follows "
+	       "for " SOME_ROWS "; or free what is not read any more";
 }
 
 /* Its frame was noted in an earlier call: then the stack made as large a block. */

@@ -5,7 +5,7 @@
 #include "../advise/advise.h"
 #include "oom.h"
 
-enum cost { CODE, TRADE, CARDS, GENERAL = 4 };
+enum cost { CODE, TRADE, CARDS, GENERAL = 4, IF = 8 };
 enum about { NOTHING, STEP, SCORES, STATE, PASS, IDLE, KEPT, RESULT, CASTS, ONE_BY_ONE, EACH };
 
 /* A row of the table. A finding without a row has its kind as name. */
@@ -13,7 +13,7 @@ struct remedy_row {
 	const char *name, *kind;
 	remedy_fn *test;
 	unsigned causes;
-	unsigned cost; /* enum cost | GENERAL */
+	unsigned cost; /* enum cost | GENERAL | IF */
 	enum about about;
 };
 
@@ -71,7 +71,7 @@ static const struct claim claims[] = {
  * free ones. */
 static unsigned rank_of(const struct oom_remedy *r)
 {
-	unsigned cost = row_of(r->name)->cost & ~GENERAL;
+	unsigned cost = row_of(r->name)->cost & ~(unsigned)(GENERAL | IF);
 
 	return 8 * !r->answers + 4 * (cost == CARDS) + 2 * !r->enough + (cost == TRADE);
 }
@@ -260,5 +260,8 @@ size_t oom_remedies(struct oom *o, enum oom_cause cause, struct oom_remedy out[O
 		insert_found(&list, &a.items[i]);
 	advise_close(&a);
 	leave_state(&list);
+	FOR_EACH (struct oom_remedy, r, out,
+		  list.count) /* in the order that they have if it holds */
+		r->enough &= !(row_of(r->name)->cost & IF);
 	return list.count;
 }

@@ -127,15 +127,16 @@ uint64_t remedy_in_pieces(const struct oom *o, char *what, char *how)
 	    oom_is_room(o, &o->wanted) || stage_is_backward(o->wanted_stage))
 		return 0;
 	oom_say(what,
-		"Compute it in %d pieces, one after the other (samples, rows, positions or classes "
-		"of %s%s)",
+		"If little of each piece is kept (a sum, the best values) and no piece needs the "
+		"others, compute this and what follows in %d pieces (samples, rows, positions or "
+		"classes of %s%s)",
 		PIECES, WHO(&p->owner), oom_only_forward(o) ? "" : ", a fused or chunked loss");
 	if (p->count == 1)
-		oom_say(how, "One tensor of %s. All but one piece is saved", B(p->bytes));
+		oom_say(how, "One tensor of %s. At most all but one piece is saved", B(p->bytes));
 	else
 		oom_say(how,
-			"%zu tensors of %s to %s, of which %s are not saved for backward. All but "
-			"one piece is saved",
+			"%zu tensors of %s to %s, of which %s are not saved for backward. At most "
+			"all but one piece is saved",
 			p->count, B(p->least), B(p->largest), B(p->unsaved));
 	return p->unsaved - p->unsaved / PIECES;
 }
@@ -152,7 +153,9 @@ uint64_t remedy_shard(const struct oom *o, char *what, char *how)
 		return 0;
 	oom_say(what,
 		"Shard the model over two devices (FSDP), or use parameters of half the bytes");
-	oom_say(how, "Half of the parameters%s",
+	oom_say(how,
+		"Half of the parameters%s that this recording shows. What is gathered, and what "
+		"something else holds too, stays",
 		state ? ", gradients and optimizer state" : " and gradients");
 	return all / 2;
 }
@@ -223,8 +226,8 @@ uint64_t remedy_longer_samples(const struct oom *o, char *what, char *how)
 
 	if (!o->longer.steps || o->longer.peak >= o->capacity || o->longer.peak >= needed)
 		return 0;
-	oom_say(what, "Leave out or cut samples that are much longer than others, or form batches "
-		      "by their length");
+	oom_say(what, "If this step has longer samples, not more of them, leave out or cut those "
+		      "that are much longer than others, or form batches by their length");
 	oom_say(how,
 		"The inputs of this step are %.1f times as large as in any of the %zu steps before "
 		"(%s, %s then), whose peaks were at most %s",
@@ -323,7 +326,8 @@ uint64_t remedy_one_by_one(const struct oom *o, char *what, char *how)
 		"Make the tensors of %s one at a time, and reduce and free each before the next, "
 		"unless all are needed together",
 		WHO(&o->wanted_owner));
-	oom_say(how, "%s wait that nothing has read since they were made. All but the largest",
+	oom_say(how,
+		"%s wait that nothing has read since they were made. At most all but the largest",
 		MANY(blocks, "tensor"));
 	return made.bytes + o->block - arithmetic_most(made.largest.size, o->block);
 }
@@ -430,8 +434,8 @@ uint64_t remedy_data_on_host(const struct oom *o, char *what, char *how)
 	    o->shot.model->spans.forwards)
 		return 0;
 	oom_say(what,
-		"Keep the data of %s on the host (pin_memory()), and move what a step reads to "
-		"the device in that step",
+		"If each step reads only a part of the data of %s, keep them on the host "
+		"(pin_memory()), and move what a step reads to the device in that step",
 		WHO(&most->owner));
 	oom_say(how, "%s of inputs were there before the first pass. What a step reads comes back",
 		B(inputs));
