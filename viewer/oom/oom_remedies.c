@@ -260,8 +260,11 @@ size_t oom_remedies(struct oom *o, enum oom_cause cause, struct oom_remedy out[O
 		insert_found(&list, &a.items[i]);
 	advise_close(&a);
 	leave_state(&list);
-	FOR_EACH (struct oom_remedy, r, out,
-		  list.count) /* in the order that they have if it holds */
-		r->enough &= !(row_of(r->name)->cost & IF);
+	FOR_EACH (struct oom_remedy, r, out, list.count) { /* ordered as if the condition holds */
+		bool depends = row_of(r->name)->cost & IF;
+
+		r->enough &= !depends;
+		r->at_most |= depends;
+	}
 	return list.count;
 }
