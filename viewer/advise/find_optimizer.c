@@ -121,8 +121,9 @@ static bool is_proven(const struct advise *a, const struct advised *l)
 	const struct spans *s = &a->timeline->model.spans;
 	size_t at = advise_spans_begun(a, l->course->passed);
 
-	return l->wanted || l->born->stage == STAGE_OPTIMIZER || is_from_file(a, l) ||
-	       model_signs(&a->timeline->model, l->stack) & (STACK_STEP | STACK_STATE) ||
+	return l->wanted || l->born->stage == STAGE_OPTIMIZER ||
+	       model_signs(&a->timeline->model, l->stack) &
+		       (STACK_STEP | STACK_STATE | STACK_LOAD) ||
 	       advise_tags(a, l) & (unsigned)BLOCK_HELD << (GMT_HELD_STATE - 1) ||
 	       (l->course->passed && at && s->items[at - 1].phase == PHASE_OPTIMIZER);
 }

@@ -59,12 +59,8 @@ static bool is_outside(const char *statement, const char *mark)
 	return end && (strchr(mark, ':') || (depth <= (*mark == ')') && ends_chain(end)));
 }
 
-/* The line calls a model whose results autograd does not keep. What happens to the rows inside is
- * not known. */
-static const char call_in_parts[] =
-	"call it for some rows at a time (samples, positions, pairs, edges), if no row's result "
-	"depends on the others (statistics of a batch, edges of a graph) and little of each part "
-	"is kept on the device";
+/* The line calls a model whose results autograd does not keep. */
+static const char call_in_parts[] = "call it for " SOME_ROWS;
 
 /* The operator is one of them, or is not recorded. */
 static bool is_made_by(const char *op, const char *makers)
