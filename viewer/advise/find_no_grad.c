@@ -33,7 +33,7 @@ struct place {
 	uint64_t bytes, read_bytes;
 	uint32_t blocks, read_blocks; /* saved ones */
 	const char *function;	      /* of the module */
-	struct owner caller;  /* line that calls the model */
+	struct owner caller;	      /* line that calls the model */
 };
 
 struct search {
