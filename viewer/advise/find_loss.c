@@ -33,7 +33,8 @@ static uint64_t largest_parameter(const struct advise *a)
 	return largest;
 }
 
-/* Successive results of that size. Counted if one of them is the loss's. */
+/* Successive results of one size, which may be another one in each step. Counted if one of them is
+ * the loss's. */
 struct row {
 	struct advised items[ROW];
 	size_t count;
@@ -45,8 +46,9 @@ static void end_row(struct advise *a, struct finding *f, struct row *r)
 	for (size_t i = 0; i < r->count && r->loss; i++) {
 		const struct advised *l = &r->items[i];
 		uint64_t gone = l->size - l->size / PIECES;
+		bool backward = stage_is_backward(l->born->stage);
 
-		plan_without(&f->plan, l->life, l->from, l->until, gone);
+		plan_without(&f->plan, l->life, l->from, l->until, backward ? gone : l->size);
 		if (!advise_held(a, l))
 			plan_without(&f->cautious, l->life, l->from, l->until, gone);
 		f->bytes += advise_counts(a, l) ? l->size : 0;
@@ -74,15 +76,19 @@ static struct map find_layers(const struct advise *a)
 	return layers;
 }
 
-static bool is_of_logits(struct advise *a, const struct map *layers, const struct advised *l,
-			 uint64_t size)
+static bool is_of_logits(struct advise *a, const struct map *layers, const struct advised *l)
 {
-	if (l->born->stage == STAGE_OPTIMIZER || !scores_alike(l->size, size))
+	if (l->born->stage == STAGE_OPTIMIZER)
 		return false;
 	if (stage_is_backward(l->born->stage))
 		return !strstr(ops_find(a, l)->name, "mm") &&
 		       !strstr(ops_find(a, l)->name, "Linear"); /* a product belongs to a layer */
 	return !map_get(layers, l->stack);
+}
+
+static bool is_of_line(struct advise *a, const struct advised *l, const struct owner *line)
+{
+	return ops_is_loss(ops_find(a, l)) && owners_same(&ops_find(a, l)->owner, line);
 }
 
 /* Plans the results from the last layer's on, and the gradients back to its product. */
@@ -96,13 +102,14 @@ static void without_logits(struct advise *a, struct finding *f, uint64_t size)
 
 		if (l.size < size / 64)
 			continue;
-		if (row.count == ROW || (row.backward && !backward))
+		if (row.count == ROW || (row.backward && !backward) ||
+		    (row.count && !scores_alike(l.size, row.items[0].size)))
 			end_row(a, f, &row);
-		if (!is_of_logits(a, &layers, &l, size)) {
+		if (!is_of_logits(a, &layers, &l)) {
 			end_row(a, f, &row);
 			continue;
 		}
-		if (!backward && ops_is_loss(ops_find(a, &l)))
+		if (!backward && is_of_line(a, &l, &f->owner))
 			row.loss = true;
 		row.backward |= backward;
 		row.items[row.count++] = l;
