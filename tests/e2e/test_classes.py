@@ -109,6 +109,7 @@ def test_without_stacks(case, tmp_path):
     assert s["right"] > 0.7, s["wrong"]
 
 
+@pytest.mark.forks
 @pytest.mark.parametrize("how", ["none", "zeros", "accumulate"])
 @pytest.mark.parametrize("tags", with_more(["on", "off"], {"on"}))
 def test_buckets_that_are_made_anew(tool, programs, how, tags):

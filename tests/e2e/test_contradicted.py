@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sentences that programs after public reports contradicted, on other programs of their kinds: what a class is called, which memory is of an
 earlier call, how much a change saves, and which change PyTorch refuses."""
-import os
-import subprocess
-import sys
-
+import conftest
 import pytest
-from conftest import BUILD
+from conftest import BUILD, Programs
 
 pytestmark = pytest.mark.skipif(not (BUILD / "libsimgpu.so").exists(), reason="built without CUDA headers")
 
@@ -94,6 +91,7 @@ elif how == "copies":
     train(net, torch.rand(64, D, device="cuda"))
     state = net.state_dict()
     print(sum(float(x.sum()) for x in state.values()))
+    torch.kept = net, state  # to the end
 elif how == "loaded":
     import tempfile
     net = layers()
@@ -277,8 +275,7 @@ def record(tmp_path_factory):
     def run(how, card="h100-80g", tags="on"):
         path = folder / f"{how}.gmt"
         if not path.exists():
-            subprocess.run([BUILD / "gpumemtrace", "run", "-q", "--sim", card, "-o", path, "--", sys.executable, folder / "program.py", how],
-                           env={**os.environ, "GPUMEMTRACE_TAGS": tags}, capture_output=True, text=True, timeout=600)
+            conftest.record(path, folder / "program.py", how, card=card, code=int("=" in card), GPUMEMTRACE_TAGS=tags)
         return path
     return run
 
@@ -411,9 +408,7 @@ finally:
 @pytest.fixture
 def snapshot(tmp_path):
     def write(card, padding):
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("GPUMEMTRACE_", "SIMGPU_", "PYTORCH_"))}
-        env |= {"LD_PRELOAD": str(BUILD / "libsimgpu.so"), "LD_LIBRARY_PATH": str(BUILD / "simgpu"), "SIMGPU_CARD": card}
-        subprocess.run([sys.executable, "-c", SNAPSHOT, tmp_path / "x.pickle", str(padding)], env=env, capture_output=True, timeout=600)
+        Programs(tmp_path, forks=True)("-c", SNAPSHOT, tmp_path / "x.pickle", padding, traced=False, card=card)
         return tmp_path / "x.pickle"
     return write
 

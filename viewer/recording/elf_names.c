@@ -13,20 +13,25 @@
 
 /*
  * Functions of one object by address. A library's table has about 100,000 of them, and a recording
- * needs a few hundred. So only the numbers of its functions are distributed to pages of addresses;
- * a page is sorted when an address in it is first looked up. Their names (80 MB in PyTorch's
- * largest library) stay in the file: a part of them is read when a name in it is first needed.
+ * needs a few hundred. So the table goes through a small buffer, of which the functions are kept,
+ * and only their numbers are distributed to pages of addresses; a page is sorted when an address in
+ * it is first looked up. Their names (80 MB in PyTorch's largest library) stay in the file: a part
+ * of them is read when a name in it is first needed.
  */
 
+struct function {
+	uint64_t start;
+	uint32_t size, name;
+};
+
 struct functions {
-	const Elf64_Sym *symbols; /* symbol table, in libelf's memory */
-	size_t symbol_count;
-	int fd;
-	GElf_Shdr names; /* the section with the symbols' names */
-	char *text;	 /* the section's bytes as far as they were read, and a zero */
-	bool *read;	 /* whether each part of NAMES_PART bytes was read */
-	size_t count;
-	uint32_t *numbers; /* indices of functions in symbols, by page */
+	struct function *all;
+	size_t count, room;
+	int fd;		   /* of the file with the table and the names */
+	GElf_Shdr names;   /* the section with the symbols' names */
+	char *text;	   /* the section's bytes as far as they were read, and a zero */
+	bool *read;	   /* whether each part of NAMES_PART bytes was read */
+	uint32_t *numbers; /* of functions, by page */
 	uint64_t low;	   /* the lowest start */
 	unsigned shift;	   /* log2 of a page's bytes */
 	size_t pages;	   /* 0: not distributed yet */
@@ -35,6 +40,7 @@ struct functions {
 };
 
 #define NAMES_PART 4096 /* bytes */
+#define TABLE_PART 2048 /* symbols */
 #define TO_A_PAGE  32	/* approximate number of functions */
 #define LOOK_BACK  8	/* functions that can nest around an address */
 
@@ -48,9 +54,9 @@ static bool is_function(const Elf64_Sym *s)
 }
 
 /* The name of a symbol; "" if a damaged table or a file that was cut does not have it. */
-static const char *name_of(const struct functions *f, const Elf64_Sym *s)
+static const char *name_of(const struct functions *f, const struct function *one)
 {
-	size_t size = f->names.sh_size, at = s->st_name, end;
+	size_t size = f->names.sh_size, at = one->name, end;
 
 	if (at >= size)
 		return "";
@@ -64,7 +70,7 @@ static const char *name_of(const struct functions *f, const Elf64_Sym *s)
 		if (memchr(f->text + at, '\0', end - at))
 			break;
 	}
-	return f->text + s->st_name;
+	return f->text + one->name;
 }
 
 static size_t page_of(const struct functions *f, uint64_t address)
@@ -72,54 +78,52 @@ static size_t page_of(const struct functions *f, uint64_t address)
 	return (address - f->low) >> f->shift;
 }
 
-static void choose_pages(struct functions *f)
+static void read_table(struct functions *f, uint64_t at, uint64_t end)
+{
+	Elf64_Sym part[TABLE_PART];
+	ssize_t n;
+
+	while ((n = pread(f->fd, part, end - at < sizeof(part) ? end - at : sizeof(part), at)) >=
+	       (ssize_t)sizeof(*part)) {
+		n /= sizeof(*part);
+		at += n * sizeof(*part);
+		FOR_EACH (const Elf64_Sym, s, part, n)
+			if (is_function(s))
+				*need_item(f->all, f->count, f->room) =
+					(struct function){ s->st_value, s->st_size, s->st_name };
+	}
+}
+
+/* A counting sort: counts the functions of each page, computes where each page begins, then
+ * distributes them. */
+static void functions_deal(struct functions *f)
 {
 	uint64_t high = 0;
 
 	f->low = UINT64_MAX;
-	for (size_t i = 0; i < f->symbol_count; i++) {
-		const Elf64_Sym *s = &f->symbols[i];
-
-		if (!is_function(s))
-			continue;
-		f->low = s->st_value < f->low ? s->st_value : f->low;
-		high = s->st_value > high ? s->st_value : high;
-		f->count++;
+	FOR_EACH (const struct function, one, f->all, f->count) {
+		f->low = one->start < f->low ? one->start : f->low;
+		high = one->start > high ? one->start : high;
 	}
-	if (!f->count)
-		return;
 	while (((high - f->low) >> f->shift) > f->count / TO_A_PAGE + 1)
 		f->shift++;
 	f->pages = page_of(f, high) + 1;
-}
-
-/* A counting sort: counts the functions of each page, computes where each page begins, then
- * distributes them. False: the table has no function, so that another one can be tried. */
-static bool functions_deal(struct functions *f)
-{
-	const Elf64_Sym *s = f->symbols;
-
-	choose_pages(f);
-	if (!f->count)
-		return false;
 	f->firsts = need_new((f->pages + 2) * sizeof(*f->firsts));
 	f->sorted = need_new(f->pages * sizeof(*f->sorted));
 	f->numbers = need_new(f->count * sizeof(*f->numbers));
 	f->text = need_new(f->names.sh_size + 1);
 	f->read = need_new(f->names.sh_size / NAMES_PART + 1);
-	for (size_t i = 0; i < f->symbol_count; i++)
-		if (is_function(&s[i]))
-			f->firsts[page_of(f, s[i].st_value) + 2]++;
+	FOR_EACH (const struct function, one, f->all, f->count)
+		f->firsts[page_of(f, one->start) + 2]++;
 	for (size_t p = 2; p < f->pages + 2; p++)
 		f->firsts[p] += f->firsts[p - 1];
-	for (size_t i = 0; i < f->symbol_count; i++)
-		if (is_function(&s[i]))
-			f->numbers[f->firsts[page_of(f, s[i].st_value) + 1]++] = (uint32_t)i;
-	return true;
+	for (size_t i = 0; i < f->count; i++)
+		f->numbers[f->firsts[page_of(f, f->all[i].start) + 1]++] = (uint32_t)i;
 }
 
 static void functions_free(struct functions *f)
 {
+	free(f->all);
 	free(f->numbers);
 	free(f->firsts);
 	free(f->sorted);
@@ -132,10 +136,10 @@ static void functions_free(struct functions *f)
 static int by_start(const void *a, const void *b, void *functions)
 {
 	const struct functions *f = functions;
-	const Elf64_Sym *x = &f->symbols[*(const uint32_t *)a];
-	const Elf64_Sym *y = &f->symbols[*(const uint32_t *)b];
+	const struct function *x = &f->all[*(const uint32_t *)a];
+	const struct function *y = &f->all[*(const uint32_t *)b];
 
-	return ORDER(x->st_value, y->st_value) ?: strcmp(name_of(f, x), name_of(f, y));
+	return ORDER(x->start, y->start) ?: strcmp(name_of(f, x), name_of(f, y));
 }
 
 static void sort_page(struct functions *f, size_t page)
@@ -160,11 +164,11 @@ static const char *functions_name(struct functions *f, uint64_t address)
 	for (;; page--) {
 		sort_page(f, page);
 		for (at = f->firsts[page + 1]; at > f->firsts[page]; at--) {
-			const Elf64_Sym *one = &f->symbols[f->numbers[at - 1]];
+			const struct function *one = &f->all[f->numbers[at - 1]];
 
-			if (one->st_value > address)
+			if (one->start > address)
 				continue;
-			if (address - one->st_value < one->st_size || !one->st_size)
+			if (address - one->start < one->size || !one->size)
 				return *name_of(f, one) ? name_of(f, one) : NULL;
 			if (++looked == LOOK_BACK)
 				return NULL;
@@ -220,31 +224,25 @@ static GElf_Shdr names_section(Elf *elf, int fd, size_t number)
 	return names;
 }
 
-/* Recorded programs are 64-bit, so other files are ignored. */
-static bool deal_table(struct elf_names *n, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
+/* Recorded programs are 64-bit and of this byte order, so other files are ignored. False: the file
+ * has no table with a function, so that another one can be tried. */
+static bool find_symbols(struct functions *f, Elf *elf, int fd, unsigned type)
 {
-	const Elf_Data *data = elf_getdata(scn, NULL);
-	struct functions *f = &n->functions;
-
-	if (!data || data->d_type != ELF_T_SYM || gelf_getclass(elf) != ELFCLASS64)
-		return false;
-	*f = (struct functions){ .symbols = data->d_buf,
-				 .fd = elf == n->elf ? n->fd : n->debug_fd };
-	f->names = names_section(elf, f->fd, header->sh_link);
-	f->symbol_count = f->symbols ? data->d_size / sizeof(*f->symbols) : 0;
-	return functions_deal(f);
-}
-
-static bool find_symbols(struct elf_names *n, Elf *elf, unsigned type)
-{
+	const char *ident = elf_getident(elf, NULL);
 	Elf_Scn *scn = NULL;
-	GElf_Shdr header;
+	GElf_Shdr table;
 
-	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &header) && header.sh_type == type &&
-		    deal_table(n, elf, scn, &header))
-			return true;
-	return false;
+	if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB)
+		return false;
+	f->fd = fd;
+	while (!f->count && (scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &table) && table.sh_type == type) {
+			f->names = names_section(elf, fd, table.sh_link);
+			read_table(f, table.sh_offset, table.sh_offset + table.sh_size);
+		}
+	if (f->count)
+		functions_deal(f);
+	return f->count;
 }
 
 /* Opens the separate file with debug information, as distributions install it. */
@@ -272,9 +270,9 @@ struct elf_names *elf_names_open(const char *path, const void *build_id, size_t 
 	n->elf = elf;
 	find_debug_file(n, build_id, len);
 	/* The full symbol table if there is one, else the dynamic one. */
-	if (!find_symbols(n, elf, SHT_SYMTAB) &&
-	    (!n->debug_elf || !find_symbols(n, n->debug_elf, SHT_SYMTAB)))
-		find_symbols(n, elf, SHT_DYNSYM);
+	if (!find_symbols(&n->functions, elf, fd, SHT_SYMTAB) &&
+	    (!n->debug_elf || !find_symbols(&n->functions, n->debug_elf, n->debug_fd, SHT_SYMTAB)))
+		find_symbols(&n->functions, elf, fd, SHT_DYNSYM);
 	return n;
 }
 
