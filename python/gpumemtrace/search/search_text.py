@@ -17,6 +17,7 @@ REMEDIES = 3
 # accuracy
 ACCURACY: Dict[str, str] = {
     "": "Of 36 published figures of 13 programs like this one (matrix products alone), half came out at first try within 0.18 % and 75 % within 1 %.",
+    "compiled": "Of 3 published figures of 3 programs like this one (compiled kernels), half came out at first try within 0.10 % and 100 % within 1 %.",
     "convolutions": "Of 19 published figures of 9 programs like this one (convolutions), half came out at first try within 0.17 % and 53 % within 1 %.",
 }
 # end of accuracy

@@ -29,6 +29,7 @@ def main(script, *options):
     import cogvideo_parts as parts
     import diffusers
     import diffusers.utils
+    sys.modules["tabulate"] = SimpleNamespace(tabulate=lambda rows, **settings: "")  # the package of the table that it prints
     import utils
     made = diffusers.CogVideoXPipeline
     called = made.__call__
