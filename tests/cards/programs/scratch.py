@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """scratch.py SCRIPT [OPTION...]: a script of "Build a Large Language Model From Scratch". In place of the downloads: a text of as many
-tokens as the book that it trains on has, and a tokenizer that gives random tokens. A training ends with its third line about what is reserved."""
+tokens as the book that it trains on has, and a tokenizer that gives random tokens. Weights of linear layers are not set, so that the host needs
+no memory for them. A training ends with its third line about what is reserved."""
 import builtins
 import os
 import runpy
@@ -10,6 +11,7 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import numpy
+import torch
 
 TOKENS, VOCABULARY, CHARACTERS, EPOCHS = 473_000, 50257, 4, 3  # of the book, of GPT-2, in a token, that are run
 
@@ -38,6 +40,7 @@ def main(script, *options):
     sys.modules["tiktoken"] = types.SimpleNamespace(get_encoding=lambda name: Encoding())
     for name in ("matplotlib", "matplotlib.pyplot", "matplotlib.ticker"):
         sys.modules[name] = MagicMock()
+    torch.nn.Linear.reset_parameters = lambda self: None
     builtins.print = printed
     sys.path.insert(0, str(Path(script).parent))
     new = Path(f"text.{os.getpid()}")
