@@ -247,6 +247,58 @@ def test_a_part_of_a_batch_that_cannot_be_judged(folder):
     assert errors["batch=1/2@65536"].startswith("with it the program makes fewer than two steps of its optimizer") and "batch=1/4@65536" not in errors
 
 
+SLOW = """#!/bin/sh
+case "$*" in *" tell") sleep 4;; esac
+exec {} "$@"
+"""
+
+
+def test_what_a_change_did_is_said_on_a_busy_machine(folder):
+    """A run that was ended early says it behind the program's end, and Python may need seconds to start."""
+    (folder / "long.py").write_text(SHORT.replace("range(3)", "range(10 ** 7)"))
+    python = folder / "python-slow"
+    python.write_text(SLOW.format(sys.executable))
+    python.chmod(0o755)
+    found = document(folder, "fit", "--cards", "my=1100MiB", "--make-it-fit", "--steps", "3", "--max-runs", "3", "--", python, "long.py", code=1)
+    half, = (s for s in found["sets"] if s["changes"] == ["batch=1/2"])
+    assert half["verdict"] == "failed" and "no DataLoader gave" in half["error"]
+
+
+TWO = """
+import torch
+from torch import nn
+encoder, decoder = (nn.Sequential(nn.Linear(1024, 2048), nn.ReLU(), nn.Linear(2048, 1024)) for _ in range(2))
+net = nn.Sequential(encoder, decoder).cuda()
+first = torch.optim.AdamW(net.parameters())
+for _ in range(3):
+    net(torch.randn(256, 1024, device="cuda")).square().mean().backward()
+    first.step()
+    first.zero_grad()
+second = torch.optim.AdamW(encoder.parameters())
+for _ in range(4):
+    x = torch.randn(8192, 1024, device="cuda")
+    encoder(x).square().mean().backward()
+    second.step()
+    second.zero_grad()
+"""
+
+
+def test_a_second_training_with_an_optimizer_of_its_own(folder):
+    """Changes reach the state of the first optimizer too, which nothing uses any more. The first training has smaller batches, and its steps stay whole."""
+    (folder / "two.py").write_text(TWO)
+    record(folder / "two.gmt", folder / "two.py")
+    kinds = [f["kind"] for f in document(folder, "advise", "two.gmt")["findings"]]
+    offload = str(kinds.index("offload_state") + 1)
+    found = document(folder, "advise", "two.gmt", *(word for text in ("batch=1/2", offload, f"{offload}+batch=1/2") for word in ("--together", text)))
+    half, host, both = found["sets"]
+    state = 2 * 4 * 2 * 1024 * 2048 * 4 // 2  # two values for each weight of two linear layers
+    assert "state_in_8_bits" in kinds and host["at_most_bytes"] - host["peak_bytes"] >= state
+    for row, changes in ((half, ["batch=1/2@8192"]), (host, ["state_on_cpu"]), (both, ["batch=1/2@8192", "state_on_cpu"])):
+        call(folder, "run", "-q", "--sim", "h100-80g", "-o", "made.gmt", *(f"--with={change}" for change in changes), "--", sys.executable, "two.py")
+        peak_bytes = json.loads(call(folder, "report", "--json", "made.gmt"))["devices"][0]["peak_bytes"]
+        assert 0.97 * row["peak_bytes"] <= peak_bytes <= 1.03 * (row["peak_bytes"] if row is host else row["at_most_bytes"]), changes
+
+
 @pytest.mark.more
 def test_runs_are_few(folder):
     """One fits; for others there is no run left."""
