@@ -143,7 +143,6 @@ static uint64_t without_state(struct advise *a, struct finding *f, struct life_p
 			map_put(&in_use, l.stack, NULL);
 	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
 		uint64_t keeps = each ? in_8_bits(l.size, each) : parts ? l.size / parts : 0;
-
 		bool used = map_get(&in_use, l.stack) != NULL;
 
 		if (keeps >= l.size || !is_proven(a, &l) ||
