@@ -270,15 +270,20 @@ def test_what_a_change_did_is_said_on_a_busy_machine(folder):
 
 
 TWO = """
+import copy
 import torch
 from torch import nn
 encoder, decoder = (nn.Sequential(nn.Linear(1024, 2048), nn.ReLU(), nn.Linear(2048, 1024)) for _ in range(2))
 net = nn.Sequential(encoder, decoder).cuda()
+copies = [copy.deepcopy(net) for _ in range(2)]
 first = torch.optim.AdamW(net.parameters())
 for _ in range(3):
     net(torch.randn(256, 1024, device="cuda")).square().mean().backward()
     first.step()
     first.zero_grad()
+    with torch.no_grad(), torch.autocast("cuda", torch.float16):
+        for model in copies:
+            model(torch.randn(64, 1024, device="cuda"))
 second = torch.optim.AdamW(encoder.parameters())
 for _ in range(4):
     x = torch.randn(8192, 1024, device="cuda")
@@ -289,7 +294,8 @@ for _ in range(4):
 
 
 def test_a_second_training_with_an_optimizer_of_its_own(folder):
-    """Changes reach the state of the first optimizer too, which nothing uses any more. The first training has smaller batches, and its steps stay whole."""
+    """Changes reach the state of the first optimizer too, which nothing uses any more. The first training has smaller batches, and its steps stay whole.
+    Copies of the weights, which autocast converts as it does those that are trained, have no state; it is not of 8 bits for that."""
     (folder / "two.py").write_text(TWO)
     record(folder / "two.gmt", folder / "two.py")
     kinds = [f["kind"] for f in document(folder, "advise", "two.gmt")["findings"]]

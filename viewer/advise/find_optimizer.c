@@ -218,18 +218,31 @@ static bool asks_for_8_bits(struct advise *a)
 }
 
 /* Adam keeps two values for each of a trained weight. Less than the bytes of the weights and half
- * as much: they are in 8 bits. State that nothing uses any more is of weights, too. */
+ * as much: they are in 8 bits, unless they have sizes of weights, of which some are not trained: an
+ * average, for example. State that nothing uses any more is of weights, too. */
 static bool is_in_8_bits(struct advise *a)
 {
-	uint64_t trained = 0, state = 0;
+	struct map sizes = { 0 };
+	uint64_t trained = 0, state = 0, alike = 0;
+	uint32_t *left;
 
-	ADVISE_EACH (a, CLASS_BIT(parameters) | CLASS_BIT(optimizer_state), l) {
-		if (advise_counts(a, &l) && l.classes & CLASS_BIT(optimizer_state))
-			state += l.size;
-		else if (advise_counts(a, &l) && advise_leaf(a, &l))
-			trained += l.size;
+	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
+		if (!advise_counts(a, &l))
+			continue;
+		state += l.size;
+		++*map_put(&sizes, l.size, NULL);
 	}
-	return state < trained + trained / 2 && !a->wanted_count && !advise_in_shards(a);
+	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
+		if (!advise_counts(a, &l) || !advise_leaf(a, &l))
+			continue;
+		trained += l.size;
+		left = map_put(&sizes, l.size, NULL);
+		alike += *left ? l.size : 0;
+		*left -= *left > 0;
+	}
+	map_free(&sizes);
+	return state < trained + trained / 2 && 2 * alike < trained && !a->wanted_count &&
+	       !advise_in_shards(a);
 }
 
 void advise_state_in_8_bits(struct advise *a)
