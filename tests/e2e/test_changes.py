@@ -33,7 +33,7 @@ def here(part):
 
 # change -> part of the program in which it lowers the peak
 CHANGES = {
-    "checkpoint=Block": "blocks", "checkpoint=Block/2": "blocks", "save_on_cpu": "blocks", "batch=1/2": "blocks", "batch=1/2@256": "own_batch",
+    "checkpoint=Block": "blocks", "checkpoint=Block/2": "blocks", "save_on_cpu": "blocks", "batch=1/2": "blocks", "batch=1/2@256": "own_batch", "batch=1/4": "stages",
     "attention=sdpa": "attention", "checkpoint=Attention;attention=sdpa": "attention", "foreach=off": "blocks", "fused": "blocks", "zero_grad=none": "set_to_zero", f"no_grad={here('evaluation')}": "evaluation",
     "frozen=bf16": "teacher", "autocast=bf16": "blocks", "parameters=bf16": "blocks", "state_on_cpu": "blocks", "optimizer=in_backward": "blocks",
     "idle_weights=cpu": "teacher", "loss=chunks": "vocabulary", f"kept={here('kept')}": "kept", f"del={here('held')}": "held",
@@ -77,7 +77,8 @@ def test_values_stay(results, change):
     assert math.isclose(plain["weights"], changed["weights"], rel_tol=error or 1e-15)
     losses = changed["losses"]
     if row.name == "batch":  # the loss of a batch is the mean of its parts
-        losses = [sum(losses[i:i + 2]) / 2 for i in range(0, len(losses), 2)]
+        parts = int(change[len("batch=1/"):].partition("@")[0])
+        losses = [sum(losses[i:i + parts]) / parts for i in range(0, len(losses), parts)]
     assert losses == pytest.approx(plain["losses"], rel=error or 1e-15) and plain["weights"] > 0
 
 

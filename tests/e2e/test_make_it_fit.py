@@ -158,25 +158,30 @@ class Net(nn.Module):
 
 kind = sys.argv[1]
 words = torch.randint(0, 30000, (16384,), device="cuda")
-if kind == "words":  # the whole model goes on in the embedding's type
+kept = []
+if kind != "pictures":  # the whole model goes on in the embedding's type
     net, batch = Net(nn.Embedding(30000, 512)), words
 else:
     net, batch = Net(nn.Linear(768, 512)), torch.randn(16384, 768, device="cuda", requires_grad=True)
 net.requires_grad_(False).head.requires_grad_()
 if kind == "words":
     net.blocks[0].norm.requires_grad_()
+if kind == "hooked":  # and so do the gradients of its results
+    net.first.register_forward_hook(lambda module, args, out: kept.append(out.requires_grad_()))
 net, copy = net.cuda(), Net(nn.Embedding(30000, 512)).cuda().requires_grad_(False)
 optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad])
 for _ in range(3):
     with torch.no_grad():
         wanted = copy(words).exp()
-    F.mse_loss(net(batch).float(), wanted.float()).backward()
+    for _ in range(12 if kind == "hooked" else 1):
+        F.mse_loss(net(batch).float(), wanted.float()).backward()
     optimizer.step()
     optimizer.zero_grad()
+    kept.clear()
 """
 
 
-@pytest.mark.parametrize("kind, width", [("words", 1.2), ("pictures", 1.05)])
+@pytest.mark.parametrize("kind, width", [("words", 1.2), ("pictures", 1.05), ("hooked", 1.5)])
 def test_frozen_weights_in_half_of_their_bits(folder, kind, width):
     """With what their modules make: its type is that of an embedding at the beginning, or of what a module is given."""
     program = ("--", sys.executable, "frozen.py", kind)
@@ -245,6 +250,64 @@ def test_a_part_of_a_batch_that_cannot_be_judged(folder):
     found = document(folder, "fit", "--cards", "my=1100MiB", "--make-it-fit", "--max-runs", "6", "--", sys.executable, "short.py", code=1)
     errors = {" ".join(s["changes"]): s.get("error", "") for s in found["sets"]}
     assert errors["batch=1/2@65536"].startswith("with it the program makes fewer than two steps of its optimizer") and "batch=1/4@65536" not in errors
+
+
+SLOW = """#!/bin/sh
+case "$*" in *" tell") sleep 4;; esac
+exec {} "$@"
+"""
+
+
+def test_what_a_change_did_is_said_on_a_busy_machine(folder):
+    """A run that was ended early says it behind the program's end, and Python may need seconds to start."""
+    (folder / "long.py").write_text(SHORT.replace("range(3)", "range(10 ** 7)"))
+    python = folder / "python-slow"
+    python.write_text(SLOW.format(sys.executable))
+    python.chmod(0o755)
+    found = document(folder, "fit", "--cards", "my=1100MiB", "--make-it-fit", "--steps", "3", "--max-runs", "3", "--", python, "long.py", code=1)
+    half, = (s for s in found["sets"] if s["changes"] == ["batch=1/2"])
+    assert half["verdict"] == "failed" and "no DataLoader gave" in half["error"]
+
+
+TWO = """
+import copy
+import torch
+from torch import nn
+encoder, decoder = (nn.Sequential(nn.Linear(1024, 2048), nn.ReLU(), nn.Linear(2048, 1024)) for _ in range(2))
+net = nn.Sequential(encoder, decoder).cuda()
+copies = [copy.deepcopy(net) for _ in range(2)]
+first = torch.optim.AdamW(net.parameters())
+for _ in range(3):
+    net(torch.randn(256, 1024, device="cuda")).square().mean().backward()
+    first.step()
+    first.zero_grad()
+    with torch.no_grad(), torch.autocast("cuda", torch.float16):
+        for model in copies:
+            model(torch.randn(64, 1024, device="cuda"))
+second = torch.optim.AdamW(encoder.parameters())
+for _ in range(4):
+    x = torch.randn(8192, 1024, device="cuda")
+    encoder(x).square().mean().backward()
+    second.step()
+    second.zero_grad()
+"""
+
+
+def test_a_second_training_with_an_optimizer_of_its_own(folder):
+    """Changes reach the state of the first optimizer too, which nothing uses any more. The first training has smaller batches, and its steps stay whole.
+    Copies of the weights, which autocast converts as it does those that are trained, have no state; it is not of 8 bits for that."""
+    (folder / "two.py").write_text(TWO)
+    record(folder / "two.gmt", folder / "two.py")
+    kinds = [f["kind"] for f in document(folder, "advise", "two.gmt")["findings"]]
+    offload = str(kinds.index("offload_state") + 1)
+    found = document(folder, "advise", "two.gmt", *(word for text in ("batch=1/2", offload, f"{offload}+batch=1/2") for word in ("--together", text)))
+    half, host, both = found["sets"]
+    state = 2 * 4 * 2 * 1024 * 2048 * 4 // 2  # two values for each weight of two linear layers
+    assert "state_in_8_bits" in kinds and host["at_most_bytes"] - host["peak_bytes"] >= state
+    for row, changes in ((half, ["batch=1/2@8192"]), (host, ["state_on_cpu"]), (both, ["batch=1/2@8192", "state_on_cpu"])):
+        call(folder, "run", "-q", "--sim", "h100-80g", "-o", "made.gmt", *(f"--with={change}" for change in changes), "--", sys.executable, "two.py")
+        peak_bytes = json.loads(call(folder, "report", "--json", "made.gmt"))["devices"][0]["peak_bytes"]
+        assert 0.97 * row["peak_bytes"] <= peak_bytes <= 1.03 * (row["peak_bytes"] if row is host else row["at_most_bytes"]), changes
 
 
 @pytest.mark.more

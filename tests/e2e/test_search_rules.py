@@ -153,6 +153,12 @@ def test_a_change_that_finds_nothing_is_not_tried_in_smaller_parts():
     assert search.candidates() == ["save_on_cpu", "batch=1/2"]
 
 
+def test_a_place_is_tried_once():
+    saves = {"del=train.py:3": 9, "del=app/train.py:3": 8, "del=app/train.py:4": 7, "del=other.py:5": 6, "kept=train.py:3": 5, "checkpoint=Block": 4, "checkpoint=Block/2": 3}
+    search = Search(None, None, 6, known={frozenset(): Known(None, 0, 0, 0, saves)})
+    assert search.candidates() == ["del=app/train.py:3", "del=app/train.py:4", "del=other.py:5", "kept=train.py:3", "checkpoint=Block", "checkpoint=Block/2"]
+
+
 def test_what_one_card_teaches_another_knows():
     """The rows of batches that the program makes itself, and a change that the program fails with."""
     learnt = Learnt(broken=[frozenset({"kept=train.py:3"})])

@@ -89,6 +89,24 @@ class Program:
             opt.zero_grad()
         return model
 
+    def stages(self, device):
+        """A pre-training on other batches, then two optimizers, the first of which is done before the second makes its step."""
+        model = stack().to(device)
+        opt = torch.optim.SGD(model.parameters(), lr=1e-3)
+        for _ in range(STEPS):
+            model(torch.randn(ROWS, WIDTH).to(device)).square().mean().backward()
+            opt.step()
+            opt.zero_grad()
+        opts = [torch.optim.SGD(part.parameters(), lr=1e-1) for part in (model[:2], model[2:])]
+        for x, y in loader(16 * ROWS):
+            loss = F.cross_entropy(model(x.to(device)), y.to(device))
+            self.losses.append(loss.item())
+            loss.backward()
+            for opt in opts:
+                opt.step()
+                opt.zero_grad()
+        return model
+
     def set_to_zero(self, device):
         model = stack().to(device)
         opt = torch.optim.SGD(model.parameters(), lr=1e-3)

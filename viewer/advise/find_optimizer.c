@@ -129,9 +129,10 @@ static bool is_proven(const struct advise *a, const struct advised *l)
 }
 
 /* Plans the state without all but a part of it. Unused state counts only if its stack also makes
- * state in use: an optimizer for each fold. */
+ * state in use (an optimizer for each fold), or if all optimizers are changed. Returns the bytes
+ * without other unused state. */
 static uint64_t without_state(struct advise *a, struct finding *f, struct life_plan *p,
-			      unsigned parts, unsigned each)
+			      unsigned parts, unsigned each, bool of_all)
 {
 	struct map in_use = { 0 }; /* stacks */
 	bool checkpoint = holds_checkpoint(a);
@@ -142,12 +143,15 @@ static uint64_t without_state(struct advise *a, struct finding *f, struct life_p
 			map_put(&in_use, l.stack, NULL);
 	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
 		uint64_t keeps = each ? in_8_bits(l.size, each) : parts ? l.size / parts : 0;
+		bool used = map_get(&in_use, l.stack) != NULL;
 
-		if (keeps >= l.size || !map_get(&in_use, l.stack) || !is_proven(a, &l))
+		if (keeps >= l.size || !is_proven(a, &l) ||
+		    !(used || (of_all && !(checkpoint && is_from_file(a, &l)))))
 			continue;
 		plan_without(p, l.life, l.from, l.until, l.size - keeps);
 		f->loaded |= is_from_file(a, &l);
-		bytes += advise_counts(a, &l) ? l.size : 0;
+		f->others |= !used;
+		bytes += used && advise_counts(a, &l) ? l.size : 0;
 	}
 	map_free(&in_use);
 	return bytes;
@@ -158,12 +162,13 @@ void advise_offload_state(struct advise *a)
 	struct finding *f = advise_add(a, "offload_state");
 	struct temporaries t;
 
-	f->bytes = without_state(a, f, &f->cautious, 0, 0);
+	f->bytes = without_state(a, f, &f->cautious, 0, 0, false);
 	if (!f->bytes)
 		return;
-	without_state(a, f, &f->plan, 0, 0);
+	without_state(a, f, &f->plan, 0, 0, true);
 	without_temporaries(a, &f->plan, &t, false, 0);
-	f->range = t.largest;
+	f->size = t.largest;
+	f->range = f->size || f->others;
 }
 
 /* Distributes whole parameters over two ranks, the largest first to the rank with less. Returns the
@@ -196,10 +201,10 @@ void advise_shard_state(struct advise *a)
 	if (advise_in_shards(a))
 		return;
 	f = advise_add(a, "shard_state");
-	f->bytes = without_state(a, f, &f->plan, 2, 0);
+	f->bytes = without_state(a, f, &f->plan, 2, 0, false);
 	if (!f->bytes)
 		return;
-	without_state(a, f, &f->cautious, 2, 0);
+	without_state(a, f, &f->cautious, 2, 0, false);
 	without_temporaries(a, &f->plan, &t, false, 2);
 	f->range = true;
 	plan_with(&f->cautious, PLAN_NONE, 0, PLAN_END, unevenness(a));
@@ -213,15 +218,31 @@ static bool asks_for_8_bits(struct advise *a)
 }
 
 /* Adam keeps two values for each of a trained weight. Less than the bytes of the weights and half
- * as much: they are in 8 bits. */
-static bool is_in_8_bits(struct advise *a, uint64_t state)
+ * as much: they are in 8 bits, unless they have sizes of weights, of which some are not trained: an
+ * average, for example. State that nothing uses any more is of weights, too. */
+static bool is_in_8_bits(struct advise *a)
 {
-	uint64_t trained = 0;
+	struct map sizes = { 0 };
+	uint64_t trained = 0, state = 0, alike = 0;
+	uint32_t *left;
 
-	ADVISE_EACH (a, CLASS_BIT(parameters), l)
-		if (advise_counts(a, &l) && advise_leaf(a, &l))
-			trained += l.size;
-	return state < trained + trained / 2 && !a->wanted_count && !advise_in_shards(a);
+	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l) {
+		if (!advise_counts(a, &l))
+			continue;
+		state += l.size;
+		++*map_put(&sizes, l.size, NULL);
+	}
+	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
+		if (!advise_counts(a, &l) || !advise_leaf(a, &l))
+			continue;
+		trained += l.size;
+		left = map_put(&sizes, l.size, NULL);
+		alike += *left ? l.size : 0;
+		*left -= *left > 0;
+	}
+	map_free(&sizes);
+	return state < trained + trained / 2 && 2 * alike < trained && !a->wanted_count &&
+	       !advise_in_shards(a);
 }
 
 void advise_state_in_8_bits(struct advise *a)
@@ -234,12 +255,12 @@ void advise_state_in_8_bits(struct advise *a)
 	if (!strstr(name, "Adam") || strcasestr(name, "bit") || asks_for_8_bits(a))
 		return;
 	f = advise_add(a, "state_in_8_bits");
-	f->bytes = without_state(a, f, &f->plan, 0, 4);
-	if (!f->bytes || is_in_8_bits(a, f->bytes)) {
+	f->bytes = without_state(a, f, &f->plan, 0, 4, true);
+	if (!f->bytes || is_in_8_bits(a)) {
 		plan_free(&f->plan);
 		return;
 	}
-	without_state(a, f, &f->cautious, 0, 2);
+	without_state(a, f, &f->cautious, 0, 2, false);
 	without_temporaries(a, &f->plan, &t, false, 0);
 	without_temporaries(a, &f->cautious, &t, false, 0);
 	f->range = true;

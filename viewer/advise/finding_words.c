@@ -40,7 +40,7 @@ static void put_words(const struct advise *a, const struct finding *f, const cha
 		{ "function", f->function ?: "" },
 		{ "bytes", B(f->bytes) },
 		{ "blocks", MANY(f->blocks, "block") },
-		{ "size", B(f->size) },
+		{ "size", f->size ? B(f->size) : "" },
 		{ "when", a->when },
 		{ "others", f->others ? "yes" : "" },
 		{ "range", f->range ? "yes" : "" },

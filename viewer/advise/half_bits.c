@@ -18,6 +18,7 @@ struct search {
 	struct map modules; /* module and pass -> works that read such weights */
 	struct map made;    /* module and pass -> results */
 	struct map passes;  /* passes that begin with such an embedding */
+	struct map trained; /* sizes of trained weights */
 	bool autocast;	    /* results are in 16 bits already, by autocast */
 };
 
@@ -112,6 +113,9 @@ static enum half half_of(struct search *s, const struct advised *l)
 	bool narrow = map_get(&s->passes, l->born->forwards);
 	struct advised of;
 
+	/* A gradient that no weight has is of a result that was made to require one. */
+	if (l->classes & CLASS_BIT(gradients))
+		return narrow && !map_get(&s->trained, l->size) ? HALF_PERHAPS : HALF_NOT;
 	if (advise_is_cast(a->timeline, &a->casts, l->stack, l->from))
 		return is_made_of_frozen(a, l) ? HALF_GONE : HALF_NOT;
 	if (narrow && forward && !ops_is_loss(ops_find(a, l)) && !s->autocast)
@@ -135,8 +139,10 @@ bool half_bits_find(struct half_bits *h, struct advise *a)
 	h->first = arithmetic_least(advise_next(a, 0, PHASE_FORWARD),
 				    advise_next(a, 0, PHASE_EVALUATION));
 	ADVISE_EACH (a, CLASS_BIT(parameters), l) {
-		if (!is_weight(a, &l))
+		if (!is_weight(a, &l)) {
+			map_put(&s.trained, l.size, NULL);
 			continue;
+		}
 		h->of[l.life] = l.course->written ? HALF_BEFORE : HALF_WEIGHT;
 		bytes += advise_counts(a, &l) ? l.size : 0;
 		h->largest = arithmetic_most(h->largest, l.size);
@@ -148,12 +154,13 @@ bool half_bits_find(struct half_bits *h, struct advise *a)
 		s.autocast |= advise_is_cast(a->timeline, &a->casts, l.stack, l.from);
 		++*map_put(&s.made, innermost(&s, l.stack, l.born->forwards), NULL);
 	}
-	ADVISE_EACH (a, FORWARD_RESULTS | CLASS_BIT(backward_temporaries), l)
-		if (!(l.classes & OF_THE_MODEL) && !l.wanted)
+	ADVISE_EACH (a, FORWARD_RESULTS | CLASS_BIT(backward_temporaries) | CLASS_BIT(gradients), l)
+		if (!(l.classes & OF_THE_MODEL & ~CLASS_BIT(gradients)) && !l.wanted)
 			h->of[l.life] = (uint8_t)half_of(&s, &l);
 	map_free(&s.modules);
 	map_free(&s.made);
 	map_free(&s.passes);
+	map_free(&s.trained);
 	return true;
 }
 

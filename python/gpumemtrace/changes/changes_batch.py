@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: ignore-errors
 """Batches in parts: loaders give an Nth of the rows, the loss of each part counts an Nth, and the optimizer makes its step at every Nth call.
-`batch=1/N@ROWS`: also tensors that the program makes itself on the device or moves there, if they have so many rows."""
+`batch=1/N@ROWS`: also tensors that the program makes itself on the device or moves there, if they have so many rows. Steps before the first
+divided batch, such as a pre-training on other batches, are whole."""
 import functools
 import weakref
 
@@ -9,20 +10,26 @@ import torch
 from torch import nn
 from torch.utils.data import BatchSampler
 
-from .changes_places import InPlaceOf, around_calls, frames, with_each_optimizer
+from .changes_places import InPlaceOf, around_calls, frames, trained, with_each_optimizer
 
 MADE = {"randn", "rand", "randint", "zeros", "ones", "full"}
 
 
 def batch_in_parts(change, noted, say):
     parts, rows = change.value
-    smaller_loads(parts, noted, say)
+    divided = []  # empty until a batch was divided
+
+    def note():
+        divided[:] = [True]
+        noted()
+
+    smaller_loads(parts, note, say)
     if rows:
-        smaller_tensors(parts, rows, noted)
+        smaller_tensors(parts, rows, note)
     else:
         say_rows(parts, say)
-    part_of_loss(parts)
-    fewer_steps(parts)
+    part_of_loss(parts, divided)
+    fewer_steps(parts, divided)
 
 
 def smaller_loads(parts, noted, say):
@@ -94,11 +101,13 @@ def is_of_module(frame):
     return frame.f_code.co_name in ("__init__", "_apply") and isinstance(frame.f_locals.get("self"), nn.Module)
 
 
-def part_of_loss(parts):
+def part_of_loss(parts, divided):
     plain = torch.autograd.backward
 
     @functools.wraps(plain)
     def backward(tensors, grad_tensors=None, *args, **kwargs):
+        if not divided:
+            return plain(tensors, grad_tensors, *args, **kwargs)
         tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
         given = grad_tensors if isinstance(grad_tensors, (tuple, list)) else (grad_tensors,) * len(tensors)
         scaled = tuple(torch.full_like(t, 1 / parts) if g is None and t.numel() == 1 else g / parts if g is not None else None
@@ -108,15 +117,15 @@ def part_of_loss(parts):
     torch.autograd.backward = backward
 
 
-def fewer_steps(parts):
-    """Gradients are freed only behind a step that was made. Methods of classes are wrapped, as schedulers of the learning rate wrap those of
+def fewer_steps(parts, divided):
+    """The gradients of an optimizer are freed only behind a step that it made. Methods of classes are wrapped, as schedulers of the learning rate wrap those of
     an optimizer."""
     calls = weakref.WeakKeyDictionary()
 
     def counted(plain):
         @functools.wraps(plain)
         def step(self, *args, **kwargs):
-            calls[self] = calls.get(self, 0) + 1
+            calls[self] = calls.get(self, 0) + bool(divided)
             if calls[self] % parts == 0:
                 return plain(self, *args, **kwargs)
             closure = args[0] if args else kwargs.get("closure")
@@ -125,10 +134,17 @@ def fewer_steps(parts):
         step.in_parts = True
         return step
 
+    def waits(of):
+        """An optimizer that has not made its step, or one of a module's weights."""
+        if not isinstance(of, nn.Module):
+            return calls.get(of, 0) % parts
+        weights = set(of.parameters())
+        return any(n % parts and not weights.isdisjoint(trained(opt)) for opt, n in calls.items())
+
     def kept(plain):
         @functools.wraps(plain)
         def zero_grad(self, *args, **kwargs):
-            if not any(n % parts for n in calls.values()):
+            if not waits(self):
                 plain(self, *args, **kwargs)
         zero_grad.in_parts = True
         return zero_grad

@@ -14,7 +14,7 @@ from typing import Callable, Dict, List, Optional
 from .._answer import UNREADABLE
 from .search_facts import Facts
 from .search_measure import measure
-from .search_process import PR_SET_CHILD_SUBREAPER, become, end_descendants, fork, prctl
+from .search_process import PR_SET_CHILD_SUBREAPER, all_processes, become, end_descendants, fork, prctl, with_descendants
 from .search_trial import Trial
 from .search_watch import End, Watch
 from .search_world import StandIn, launcher_of, rank_environment
@@ -22,6 +22,7 @@ from .search_world import StandIn, launcher_of, rank_environment
 LOOK = 0.1  # seconds
 REST = 0.02
 LEAVE = 2.0  # between the two signals
+SAY = 60.0  # at most, for `run` to say what the changes did, on a busy machine
 STOPPED = 128 + signal.SIGTERM
 
 Doing = Callable[[str], None]
@@ -43,8 +44,7 @@ class Group:
         self.stopped = True
         if not self.first:
             os._exit(STOPPED)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.first, signal.SIGKILL)
+        self.send(signal.SIGKILL)
 
     def reap(self) -> None:
         while self.left:
@@ -55,14 +55,29 @@ class Group:
                 self.left.remove(pid)
                 self.code = self.code or (128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
 
+    def wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while self.left and not self.stopped and time.monotonic() < end:
+            time.sleep(0.005)
+            self.reap()
+
     def end(self) -> None:
-        begin = time.monotonic()
-        for how in (signal.SIGTERM, signal.SIGKILL):
+        """`run` ends behind the program, because it starts Python then, which says what the changes did."""
+        program = with_descendants(all_processes(), set(self.left)) - set(self.left)
+        self.send(signal.SIGTERM)
+        self.wait(LEAVE)
+        for pid in program & with_descendants(all_processes(), set(self.left)):
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.first, how)
-            while self.left and (how == signal.SIGKILL or (not self.stopped and time.monotonic() - begin < LEAVE)):
-                time.sleep(0.005)
-                self.reap()
+                os.kill(pid, signal.SIGKILL)
+        self.wait(SAY)
+        self.send(signal.SIGKILL)
+        while self.left:
+            time.sleep(0.005)
+            self.reap()
+
+    def send(self, how: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.first, how)
 
 
 def clear_files(trial: Trial) -> None:

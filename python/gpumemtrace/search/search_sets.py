@@ -164,12 +164,13 @@ class Search:
         self.rename()
 
     def candidates(self) -> List[str]:
-        """The changes that save most. A setting of the allocator saves no allocated bytes."""
+        """The changes that save most. A setting of the allocator saves no allocated bytes. `oom` names a place by its file alone, `advise` with the folder."""
         most: Dict[str, int] = {}
         for known in self.known.values():
             for text, less in known.saves.items():
                 most[text] = max(most.get(text, 0), less)
-        return sorted((t for t in most if t not in self.learnt.useless), key=lambda t: -most[t])[:CHANGES]
+        named = {f"{t.partition('=')[0]}={t.rpartition('/')[2]}" for t in most if "/" in t}
+        return sorted((t for t in most if t not in self.learnt.useless and t not in named), key=lambda t: -most[t])[:CHANGES]
 
     def nearest(self, names: Names) -> Tuple[Known, List[str]]:
         """The run with most of these changes, and the others."""
