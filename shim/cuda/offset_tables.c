@@ -64,14 +64,18 @@ static unsigned tensors_of(const char *parameter, unsigned bytes)
 	return names_memory(parameter, n) ? n : 1;
 }
 
-unsigned reduction_results(const char *end)
+unsigned reduction_words(const char *end, const char **from)
 {
+	enum { ALL = (1 << REDUCTION_WORDS) - 1, SECOND_RESULT = 1 << 2 };
 	uint8_t flags[4];
 	uint32_t results;
 
+	*from = end - 16 - 8 * REDUCTION_WORDS;
 	memcpy(flags, end - 8, sizeof(flags));
 	memcpy(&results, end - 4, sizeof(results));
-	return flags[0] <= 1 && flags[1] <= 1 && results <= 2 ? results : 0;
+	if (flags[0] > 1 || flags[1] > 1 || !results || results > 2)
+		return 0;
+	return results == 2 ? ALL : ALL & ~SECOND_RESULT;
 }
 
 unsigned offset_table_words(const char *parameter, unsigned words)

@@ -12,5 +12,6 @@ unsigned offset_table_words(const char *parameter, unsigned words);
 /* A reduction has two such tables, and its addresses are the last of its parameter: the source, one
  * or two results, and three buffers. The second result is only written if there is one. */
 #define REDUCTION_WORDS 6u
-/* Its number of results, 1 or 2, if the parameter ends there; 0 = it is something else. */
-unsigned reduction_results(const char *end);
+/* If a reduction's parameter ends there: a bit for each of the words that this launch uses, from
+ * the lowest on, and where they begin; else 0. */
+unsigned reduction_words(const char *end, const char **from);

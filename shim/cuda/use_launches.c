@@ -113,14 +113,12 @@ static void add_part(struct places *p, const char *from, unsigned words)
 /* False if the parameter that ends there is not a reduction's. */
 static bool add_reduction(struct places *p, const char *end)
 {
-	const char *from = end - 16 - 8 * REDUCTION_WORDS;
-	unsigned results = reduction_results(end);
+	const char *from;
+	unsigned used = reduction_words(end, &from);
 
-	if (!results)
-		return false;
-	add_words(p, from, 1 + results);
-	add_words(p, from + 24, 3);
-	return true;
+	for (unsigned i = 0; used >> i; i++)
+		add_words(p, from + 8 * i, used >> i & 1);
+	return used;
 }
 
 static const char *packed_parameters(void **extra, size_t *size)

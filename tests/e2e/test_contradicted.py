@@ -408,7 +408,8 @@ finally:
 @pytest.fixture
 def snapshot(tmp_path):
     def write(card, padding):
-        Programs(tmp_path, forks=True)("-c", SNAPSHOT, tmp_path / "x.pickle", padding, traced=False, card=card)
+        done = Programs(tmp_path, forks=True)("-c", SNAPSHOT, tmp_path / "x.pickle", padding, traced=False, card=card)
+        assert ("OutOfMemoryError" in done.stderr) == ("=" in card), done.stderr[-2000:]
         return tmp_path / "x.pickle"
     return write
 

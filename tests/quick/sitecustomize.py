@@ -25,8 +25,7 @@ class Later(types.ModuleType):
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
             sys.meta_path.remove(self.finder)
-            importlib.import_module(self.__name__)
-        return sys.modules[self.__name__]
+        return importlib.import_module(self.__name__)  # also where another thread imports it just now
 
     def __getattr__(self, name):
         if name.startswith("__"):  # whoever goes through all modules
@@ -44,7 +43,7 @@ class Later(types.ModuleType):
         if name not in sys.modules:
             return importlib.machinery.PathFinder.find_spec(name, getattr(module, "__path__", path))
         part = sys.modules[name]
-        spec = vars(part)["__spec__"] = importlib.machinery.ModuleSpec(name, Loaded(part))  # of a module that is there by now, its own is taken
+        spec = vars(part)["__spec__"] = importlib.machinery.ModuleSpec(name, Loaded(part))  # import takes that of a module that is loaded already
         return spec
 
 
@@ -80,7 +79,8 @@ class Compiler(Later):
 
 
 class Registrations(Later):
-    """What operators do with tensors that have no memory, and how they are taken apart: for whoever imports that, or makes such a tensor."""
+    """What operators do with tensors that have no memory, and how they are taken apart: for whoever imports that, or makes such a tensor.
+    Programs that use torch.ops.prims, or functionalize(), import torch._prims themselves, or run without this folder."""
     library = None
 
     def is_part(self, name):
@@ -90,7 +90,8 @@ class Registrations(Later):
         """For the first such tensor."""
         import warnings
         self.library = torch.library.Library("aten", "IMPL")
-        with warnings.catch_warnings(action="ignore"):  # the operators have this already
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the operators have this already
             for name, overload in (("empty", "memory_format"), ("empty_strided", "default")):
                 self.library.impl(f"{name}.{overload}".removesuffix(".default"), functools.partial(self.make, name, overload), "Meta")
 
@@ -137,7 +138,7 @@ def load(exec_module):
         import gc
         import inspect
         of_frame = inspect.getframeinfo
-        inspect.getframeinfo = functools.partial(of_frame, context=0)  # lines of source, for which it asks all modules for their files, are not looked at
+        inspect.getframeinfo = lambda frame, context=0: of_frame(frame, 0)  # lines of source, for which it asks all modules for their files, are not looked at
         gc.disable()
         try:
             Later("torch.export")

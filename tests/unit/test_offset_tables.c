@@ -91,14 +91,19 @@ static void reductions_end_with_their_addresses(void **state)
 		bool accumulates, is_last;
 		int count;
 	} end = { .count = 2, .is_last = true };
+	const char *from;
 
 	(void)state;
 	assert_int_equal(sizeof(end), 8 * REDUCTION_WORDS + 16);
-	assert_int_equal(reduction_results((char *)(&end + 1)), 2);
+	assert_int_equal(reduction_words((char *)(&end + 1), &from), 0x3f);
+	assert_ptr_equal(from, &end);
 	end.count = 1;
-	assert_int_equal(reduction_results((char *)(&end + 1)), 1);
+	assert_int_equal(reduction_words((char *)(&end + 1), &from), 0x3b); /* not results[1] */
 	end.count = 3;
-	assert_int_equal(reduction_results((char *)(&end + 1)), 0);
+	assert_int_equal(reduction_words((char *)(&end + 1), &from), 0);
+	end.count = 1;
+	memset(&end.is_last, 2, 1);
+	assert_int_equal(reduction_words((char *)(&end + 1), &from), 0);
 }
 
 int main(void)

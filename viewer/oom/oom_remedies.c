@@ -180,7 +180,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	oom_say(r.how, "%s", f->how);
 	if (f->owner.function)
 		text_add(r.what, OOM_TEXT, " (%s)", WHO(&f->owner));
-	if (strcmp(B(f->least), B(f->saves)))
+	if (strcmp(B(f->least), B(f->saves)) && !(row && row->cost & IF))
 		text_add(r.how, OOM_TEXT, ". Saves %s %s", upper ? "up to" : "at least",
 			 B(upper ? f->saves : f->least));
 	insert(list, &r);

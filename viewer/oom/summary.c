@@ -107,7 +107,8 @@ static void find_refusal(struct search *s)
 	if (oom_document(a).look_at[0])
 		put_text(m->action, "%s", a->line);
 	else if (a->count && a->remedies[0].saves)
-		put_text(m->action, "%s (saves %s%s)", a->remedies[0].what, B(a->remedies[0].saves),
+		put_text(m->action, "%s (saves %s%s%s)", a->remedies[0].what,
+			 a->remedies[0].at_most ? "up to " : "", B(a->remedies[0].saves),
 			 a->remedies[0].enough ? ", enough for this request" : "");
 }
 

@@ -163,7 +163,7 @@ class Recording:
                 row.update(only(("cause", "text", "asked_bytes", "cached_bytes"), self.oom), largest_hole_bytes=self.oom["largest_hole"])
                 row["free_bytes"] = self.oom["free_bytes"] if self.oom["free_known"] else None
                 for remedy in self.oom["remedies"][:1]:
-                    row.update(remedy=remedy["what"], remedy_bytes=remedy["saves_bytes"])
+                    row.update(remedy=remedy["what"], remedy_bytes=None if remedy["at_most"] else remedy["saves_bytes"])
         return rows
 
 

@@ -215,7 +215,7 @@ function reasonsPanel(doc) {
   const p = panel('reasons', 'Why not', 'what `oom` says of the run');
   for (const r of rows.slice(0, 40))
     p.body.append(h('h3', {}, pageLink(r, r.card + (doc.names.length ? ', ' + settingText(doc, r.vary) : '')), ': ' + r.cause.replaceAll('_', ' ')), h('p', { class: 'note' }, needsText(r) + r.text),
-      h('ul', { class: 'note' }, r.remedies.slice(0, 4).map((m) => h('li', {}, m.what + ' (saves ' + bytesText(m.saves_bytes) + ')'))));
+      h('ul', { class: 'note' }, r.remedies.slice(0, 4).map((m) => h('li', {}, m.what + (m.at_most ? ' (saves up to ' : ' (saves ') + bytesText(m.saves_bytes) + ')'))));
   if (rows.length > 40) p.body.append(h('p', { class: 'note' }, plural(rows.length - 40, 'more row') + ' that do not fit: see the table.'));
 }
 
