@@ -13,13 +13,13 @@ while read -r most folder; do
 	n=$(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.js' 2>/dev/null | xargs cat | wc -l)
 	[ "$n" -le "$most" ] || { echo "$folder: $n lines, at most $most"; rc=1; }
 done <<-end
-	72530 viewer
+	72560 viewer
 	1095 browser
 	30200 simgpu
 	19675 shim
 	5110 format
 	564 cupti
-	12730 python
+	12735 python
 end
 
 awk '

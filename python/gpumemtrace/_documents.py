@@ -1094,7 +1094,7 @@ class OomRemedy(Row):
 
     name: its name
     what: the change in words
-    saves_bytes: bytes that it saves; of a range the lower end, or the upper end if `at_most` is true (bytes)
+    saves_bytes: bytes that it saves; of a range the lower end, or the upper end if `at_most` is true or if that end is no bound (bytes)
     at_most: whether it saves `saves_bytes` at most, and perhaps nothing
     enough: whether that is enough: at least the missing bytes, plus the request again if memory is freed in pieces
     how_known: how the figure was found, in words; `run` if `--try` ran it to its end

@@ -379,7 +379,7 @@ def test_a_conversion_of_what_the_script_computed_is_no_input(record, tool):
 @pytest.mark.parametrize("how", ["nodes", "pictures"])
 def test_rows_of_a_matrix_need_not_be_samples(record, tool, how):
     half = next(r for r in tool.json("oom", record(how, "mine=400MiB"))["remedies"] if r["name"] == "smaller_batch")
-    assert ("or smaller samples" in half["what"], half["enough"]) == (how == "nodes", how == "pictures")
+    assert ("or make samples smaller" in half["what"], half["enough"]) == (how == "nodes", how == "pictures")
 
 
 def test_gradients_that_are_asked_for_are_not_added_up(record, tool):

@@ -300,7 +300,7 @@ CASES = {
     "before_loss": ("800MiB", None, {}),
     "loop_variable": ("800MiB", "retained_graph", {"let_go": "Free the tensors of loop_variable"}),
     "served": ("1200MiB", "retained_graph", {"backward_each": r"no_grad\(\) \(served @\)"}),
-    "distilled": ("1200MiB", "batch_too_large", {"smaller_batch": "half the batch"}),
+    "distilled": ("1200MiB", "batch_too_large", {"smaller_batch": "Halve the batch"}),
     "quantized": ("1150MiB", "model_too_large", {"converted": r"as soon as in_half_bytes program\.py:\d+ has converted it"}),
     "copied": ("1150MiB", "model_too_large", {"converted": ""}),
     "pasted": ("1700MiB", None, {"results_on_host": "@"}),

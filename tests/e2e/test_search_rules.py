@@ -159,6 +159,14 @@ def test_a_place_is_tried_once():
     assert search.candidates() == ["del=app/train.py:3", "del=app/train.py:4", "del=other.py:5", "kept=train.py:3", "checkpoint=Block", "checkpoint=Block/2"]
 
 
+def test_workspaces_that_advise_leaves_out():
+    """Of a run in which they are a small part of the peak."""
+    workspaces, small = "cublas_workspace=:4096:2", frozenset({"state_on_cpu"})
+    known = {frozenset(): Known(None, 900, 0, 0, {workspaces: 48}), small: Known(None, 760, 0, 0, {}), frozenset({"batch=1/2"}): Known(None, 400, 0, 0, {workspaces: 48}, {workspaces: "3"})}
+    search = Search(None, None, 6, known=known)
+    assert search.predict(small | {workspaces}) == (712, 760) and search.predict(small) == (760, 760)
+
+
 def test_what_one_card_teaches_another_knows():
     """The rows of batches that the program makes itself, and a change that the program fails with."""
     learnt = Learnt(broken=[frozenset({"kept=train.py:3"})])

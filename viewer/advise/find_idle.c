@@ -128,8 +128,9 @@ static void note_work(void *ctx, uint32_t work, const uint32_t *lives, size_t co
 }
 
 /* The gap after the last use counts if the next phase is of a kind that did not use the block
- * before, or that never does (plain). For a refusal that phase is the one of the request. */
-static void take_last_gaps(struct search *s, unsigned plain)
+ * before, or of one in which it is never used (unused_in). For a refusal that phase is the one of
+ * the request. */
+static void take_last_gaps(struct search *s, unsigned unused_in)
 {
 	const struct advise *a = s->advise;
 	const struct model *m = &a->timeline->model;
@@ -141,7 +142,7 @@ static void take_last_gaps(struct search *s, unsigned plain)
 		size_t at = span_behind(a, a->wanted_count ? a->until : from);
 
 		if (!from || at >= m->spans.count ||
-		    !((idle->passed | plain) >> m->spans.items[at].phase & 1))
+		    !((idle->passed | unused_in) >> m->spans.items[at].phase & 1))
 			continue;
 		uses_of(m, l.life, &x);
 		if (a->wanted_count || uses_waits(m, &x.works, l.until))
@@ -155,11 +156,11 @@ static void watch(struct search *s, const struct advised *l)
 	l->course->watched = true;
 }
 
-static void find_gaps(struct search *s, unsigned plain)
+static void find_gaps(struct search *s, unsigned unused_in)
 {
 	advise_watched_works(s->advise, note_work, s);
 	if (s->lives.count)
-		take_last_gaps(s, plain);
+		take_last_gaps(s, unused_in);
 	map_items_free(&s->lives);
 }
 

@@ -7,7 +7,8 @@
 
 #include "advise.h"
 
-enum { PIECES = 8, ROW = 64 };
+/* A batch may have up to LEAST times less rows that count than the largest one. */
+enum { PIECES = 8, ROW = 64, LEAST = 4 };
 
 uint64_t advise_logits(struct advise *a, struct owner *owner)
 {
@@ -49,9 +50,10 @@ static void end_row(struct advise *a, struct finding *f, struct row *r)
 		bool backward = stage_is_backward(l->born->stage);
 
 		plan_without(&f->plan, l->life, l->from, l->until, backward ? gone : l->size);
-		if (!advise_held(a, l))
+		if (!advise_held(a, l) && l->size >= f->size / LEAST)
 			plan_without(&f->cautious, l->life, l->from, l->until, gone);
-		f->bytes += advise_counts(a, l) ? l->size : 0;
+		if (scores_alike(l->size, f->size))
+			f->bytes += advise_counts(a, l) ? l->size : 0;
 	}
 	*r = (struct row){ 0 };
 }
@@ -129,9 +131,9 @@ void advise_loss(struct advise *a)
 	f = advise_add(a, "loss_in_pieces");
 	f->owner = owner;
 	f->range = true;
+	f->size = size;
 	without_logits(a, f, size);
 	/* The gradient of the last layer's weight is accumulated over the parts, so it is there
 	 * twice while a part adds to it. */
 	advise_with_in(a, &f->cautious, PHASE_BACKWARD, 2 * largest_parameter(a));
-	f->size = size;
 }

@@ -112,10 +112,11 @@ static bool is_behind_training(const struct search *s, const struct place *p)
 	return read;
 }
 
-/* More than its results. Large blocks that nothing reads might be saved for their shape alone. */
+/* Backward read more of the place than its results. Large blocks that it does not read might be
+ * saved for their shape alone. */
 static bool is_read(const struct place *p)
 {
-	return p->read_bytes >= p->bytes / RESULTS || p->read_blocks >= p->blocks / BLOCKS;
+	return RESULTS * p->read_bytes >= p->bytes || BLOCKS * p->read_blocks >= p->blocks;
 }
 
 static void judge_place(const struct search *s, struct place *p)

@@ -119,13 +119,13 @@ static bool is_from_file(const struct advise *a, const struct advised *l)
 static bool is_proven(const struct advise *a, const struct advised *l)
 {
 	const struct spans *s = &a->timeline->model.spans;
-	size_t at = advise_spans_begun(a, l->course->passed);
+	size_t at = l->course->passed ? advise_spans_begun(a, l->course->passed - 1) : 0;
 
 	return l->wanted || l->born->stage == STAGE_OPTIMIZER ||
 	       model_signs(&a->timeline->model, l->stack) &
 		       (STACK_STEP | STACK_STATE | STACK_LOAD) ||
 	       advise_tags(a, l) & (unsigned)BLOCK_HELD << (GMT_HELD_STATE - 1) ||
-	       (l->course->passed && at && s->items[at - 1].phase == PHASE_OPTIMIZER);
+	       (at && s->items[at - 1].phase == PHASE_OPTIMIZER);
 }
 
 /* Plans the state without all but a part of it. Unused state counts only if its stack also makes
@@ -182,7 +182,7 @@ static uint64_t unevenness(struct advise *a)
 	size_t count = 0, room = 0;
 
 	ADVISE_EACH (a, CLASS_BIT(optimizer_state), l)
-		if (advise_counts(a, &l))
+		if (advise_counts(a, &l) && is_proven(a, &l))
 			*need_item(sizes, count, room) = l.size;
 	SORT(sizes, count, sorted_numbers);
 	for (int i = 0, less = 0; count; i++) {

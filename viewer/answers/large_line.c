@@ -62,7 +62,7 @@ static bool is_outside(const char *statement, const char *mark)
 /* The line calls a model whose results autograd does not keep. */
 static const char call_in_parts[] = "call it for " SOME_ROWS;
 
-/* The operator is one of them, or is not recorded. */
+/* The operator is one of them, or is not recorded. No makers: any operator. */
 static bool is_made_by(const char *op, const char *makers)
 {
 	bool found = !op[0] || !makers[0];

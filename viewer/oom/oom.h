@@ -179,6 +179,7 @@ struct oom_remedy {
 	struct claim claim; /* how often it was right: docs/conclusions.md */
 	uint64_t saves;
 	bool at_most; /* `saves` is the upper end of a range that begins with 0 */
+	bool depends; /* on a condition that the recording does not decide */
 	bool enough;  /* with it the request would have fit */
 	bool answers; /* it removes the cause */
 	char what[OOM_TEXT], how[OOM_TEXT];
@@ -248,7 +249,7 @@ bool oom_is_room(const struct oom *o, const struct block *b);
  * tensors that were made outside of it are of a single one. */
 bool oom_is_of_pieces(const struct oom *o);
 /* Half the batch is half of nearly all of this step: the batch has a known size above one, the
- * request is a multiple of it, and modules and backward made the rest. */
+ * request is a multiple of it, and modules and backward made the most of the rest. */
 bool oom_is_of_samples(const struct oom *o);
 uint64_t
 oom_asked_for_batch(const struct oom *o); /* the request; 0 if it does not grow with the batch */

@@ -357,9 +357,11 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 	oom_say(text, "%s%s",
 		o->calls && o->passes > 1 ? "Several forward passes wait for a backward pass, or "
 					  : "",
-		oom_is_of_samples(o)
-			? "the batch is too large. With it grow"
-			: "what is computed at once (the batch, or a sample) is too large");
+		oom_is_of_samples(o) ? "the batch is too large. With it grow"
+		: o->samples == 1
+			? "the sample (the batch is one) is too large"
+			: "one pass computes too much at once (the batch, or a sample, is too "
+			  "large)");
 	text[0] = (char)toupper((unsigned char)text[0]);
 	terms_add_classes(&t, b, OF_ONE_PASS);
 	terms_add_classes(&t, b, ~OF_ONE_PASS); /* a cache outlives its pass */

@@ -396,10 +396,10 @@ static void text_variables(const struct row_oom *row, long top, struct emit *out
 static void text_remedies(const struct row_oom *row, struct emit *out)
 {
 	static const struct text_column columns[] = {
-		TEXT_COLUMN("saves", oom_remedy_saves, 1, 15),
+		TEXT_COLUMN("saves", oom_remedy_saves, 1, 16),
 		TEXT_COLUMN("enough for", oom_remedy_mark, 2, -12),
 		TEXT_COLUMN("change", oom_remedy_what, 2, 0, .style = COLUMN_WRAP),
-		TEXT_COLUMN("", oom_remedy_how_known, 32, 0, .style = COLUMN_BELOW),
+		TEXT_COLUMN("", oom_remedy_how_known, 33, 0, .style = COLUMN_BELOW),
 	};
 	struct row_oom_remedy one = { 0 };
 	bool any = false;

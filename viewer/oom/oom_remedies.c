@@ -91,6 +91,12 @@ static bool is_twin(struct remedy_list *list, const struct oom_remedy *r)
 		return false;
 	x = FIRST_OF(i, list->items, list->count, row_of(i->name)->about == row->about);
 	other = x ? row_of(x->name) : NULL;
+	if (x && r->depends && !x->depends && x->saves >= r->saves / 2)
+		return true;
+	if (x && x->depends && !r->depends && r->saves >= x->saves / 2) {
+		leave_out(list, x);
+		return false;
+	}
 	if (x && (row < other ? x->saves / 5 > r->saves / 4 : x->saves / 4 >= r->saves / 5))
 		return true;
 	if (x)
@@ -174,6 +180,7 @@ static void insert_found(struct remedy_list *list, const struct finding *f)
 	struct oom_remedy r = { .name = row ? row->name : f->kind,
 				.saves = least ? f->least : f->saves,
 				.at_most = !f->least,
+				.depends = row && row->cost & IF,
 				.enough = f->least >= missing && fits_before(list->oom, f) };
 
 	oom_say(r.what, "%s", f->what);
@@ -246,7 +253,7 @@ size_t oom_remedies(struct oom *o, enum oom_cause cause, struct oom_remedy out[O
 	ask(&a, o, born);
 	o->no_backward = a.no_backward;
 	for (size_t i = 0; i < ROWS; i++) {
-		struct oom_remedy r = { .name = table[i].name };
+		struct oom_remedy r = { .name = table[i].name, .depends = table[i].cost & IF };
 
 		if (table[i].test)
 			r.saves = table[i].test(o, r.what, r.how);
@@ -261,10 +268,8 @@ size_t oom_remedies(struct oom *o, enum oom_cause cause, struct oom_remedy out[O
 	advise_close(&a);
 	leave_state(&list);
 	FOR_EACH (struct oom_remedy, r, out, list.count) { /* ordered as if the condition holds */
-		bool depends = row_of(r->name)->cost & IF;
-
-		r->enough &= !depends;
-		r->at_most |= depends;
+		r->enough &= !r->depends;
+		r->at_most |= r->depends;
 	}
 	return list.count;
 }

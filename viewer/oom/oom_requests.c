@@ -262,19 +262,19 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 	    !o->shot.model->spans.forwards || all < o->capacity / 20 || all < oom_missing(o) ||
 	    batch_of_one(o->shot.model->defs) || too_large_without_batch(o))
 		return 0;
-	oom_say(what, "%s%s",
-		o->samples == 1 ? "Make the sample smaller, the batch is one"
-		: o->samples	? "Halve the batch"
-			     : "Compute half as much at once: half the batch, or smaller samples",
+	oom_say(what, "%s%s%s",
+		o->samples == 1 ? "Make the sample smaller, the batch is one" : "Halve the batch",
 		o->samples == 1	    ? ""
 		: !o->engine.phase  ? (adds_up(o) && !o->evaluation && !o->no_backward
 					       ? " (and accumulate gradients over two)"
 					       : "")
 		: o->engine.samples ? " (vLLM: max_num_seqs)"
-				    : " (vLLM: max_num_batched_tokens)");
+				    : " (vLLM: max_num_batched_tokens)",
+		o->samples ? "" : ", or make samples smaller");
 	say_parts(o, what);
 	inputs = pieces ? 0 : arithmetic_least(inputs, all);
-	script = pieces ? 0 : arithmetic_least(o->by_script, all - inputs);
+	script = o->by_script + (o->wanted_stage == STAGE_OUTSIDE ? asked : 0);
+	script = pieces ? 0 : arithmetic_least(script, all - inputs);
 	oom_say(how,
 		"Half of the inputs, activations and temporaries of %s%s (%s), if they grow with "
 		"it",

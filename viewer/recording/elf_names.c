@@ -80,6 +80,7 @@ static size_t page_of(const struct functions *f, uint64_t address)
 
 static void read_table(struct functions *f, uint64_t at, uint64_t end)
 {
+	enum { MOST = UINT32_MAX };
 	Elf64_Sym part[TABLE_PART];
 	ssize_t n;
 
@@ -90,7 +91,9 @@ static void read_table(struct functions *f, uint64_t at, uint64_t end)
 		FOR_EACH (const Elf64_Sym, s, part, n)
 			if (is_function(s))
 				*need_item(f->all, f->count, f->room) =
-					(struct function){ s->st_value, s->st_size, s->st_name };
+					(struct function){ s->st_value,
+							   s->st_size < MOST ? s->st_size : MOST,
+							   s->st_name };
 	}
 }
 
@@ -211,15 +214,22 @@ static Elf *open_elf(const char *path, const void *id, size_t len, int *fd)
 	return NULL;
 }
 
+static bool is_in_file(const GElf_Shdr *section, int fd)
+{
+	struct stat file;
+
+	return !fstat(fd, &file) && section->sh_offset <= (uint64_t)file.st_size &&
+	       section->sh_size <= file.st_size - section->sh_offset &&
+	       !(section->sh_flags & SHF_COMPRESSED);
+}
+
 /* The section with a table's names, of size 0 if the file is damaged. */
 static GElf_Shdr names_section(Elf *elf, int fd, size_t number)
 {
 	GElf_Shdr names;
-	struct stat file;
 
 	if (!gelf_getshdr(elf_getscn(elf, number), &names) || names.sh_type != SHT_STRTAB ||
-	    fstat(fd, &file) || names.sh_offset > (uint64_t)file.st_size ||
-	    names.sh_size > file.st_size - names.sh_offset || names.sh_flags & SHF_COMPRESSED)
+	    !is_in_file(&names, fd))
 		names.sh_size = 0;
 	return names;
 }
@@ -236,7 +246,7 @@ static bool find_symbols(struct functions *f, Elf *elf, int fd, unsigned type)
 		return false;
 	f->fd = fd;
 	while (!f->count && (scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &table) && table.sh_type == type) {
+		if (gelf_getshdr(scn, &table) && table.sh_type == type && is_in_file(&table, fd)) {
 			f->names = names_section(elf, fd, table.sh_link);
 			read_table(f, table.sh_offset, table.sh_offset + table.sh_size);
 		}

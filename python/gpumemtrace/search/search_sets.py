@@ -21,7 +21,7 @@ CHANGES, LARGEST = 12, 4  # most that are combined, in one set
 PARTS = 8  # the smallest
 NEAR = 6  # so many of these parts a prediction may be off
 LITTLE = 200  # of the need: a change that saves less is left out
-ALLOCATOR = "allocator="
+ALLOCATOR, WORKSPACES = "allocator=", "cublas_workspace="
 APART = {"optimizer", "batch"}, {"optimizer", "state_on_cpu"}, {"state", "state_on_cpu"}  # a sum of gradients, and a step of its own, need all at once
 AT_ONCE = 24  # sets, the cheapest first, whose peaks are computed together
 
@@ -179,12 +179,13 @@ class Search:
         return known, rest
 
     def predict(self, names: Names) -> Peak:
-        """Computed, once its run was asked. What `advise` finds no more in that run saves nothing."""
+        """Computed, once its run was asked. What `advise` finds no more in that run saves nothing, but it leaves out workspaces that are a small part of the peak."""
         known, rest = self.nearest(names)
+        left_out = [text for text in rest if text.startswith(WORKSPACES) and text not in known.numbers]
         words = known.words(rest)
         peak = known.computed.get(words) if words else Peak(known.peak, known.peak)
-        peak = peak or Peak(known.peak - sum(self.saves(known, text) for text in rest if self.is_computed(text)), known.peak)
-        unknown = sum(max(k.saves.get(text, 0) for k in self.known.values()) for text in rest if not self.is_computed(text))
+        peak = peak or Peak(known.peak - sum(self.saves(known, text) for text in rest if self.is_computed(text) and text not in left_out), known.peak)
+        unknown = sum(max(k.saves.get(text, 0) for k in self.known.values()) for text in rest if not self.is_computed(text) or text in left_out)
         larger = sum(known.replayed.get(text, 0) for text in rest)  # with other changes perhaps by as much, or not at all
         return Peak(max(peak.least - unknown + (min(larger, 0) if words else larger), 0), peak.most + (max(larger, 0) if words else larger))
 

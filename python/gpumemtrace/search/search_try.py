@@ -51,6 +51,8 @@ class Suggestion:
             if before:
                 saves = max(before - self.measured(), 0)
                 self.said.update(saves_bytes=saves, least_bytes=saves, exact=True)
+            if "at_most" in self.said:
+                self.said["at_most"] = False
 
 
 def card_of(plan: Plan, path: str, device: int, library: str) -> Card:
