@@ -296,7 +296,8 @@ static bool say_model(const struct oom *o, char *text, const char *what, const c
 		 shown ? " of the %s that PyTorch could use." : "PyTorch could use %s.",
 		 B(o->capacity));
 	if (before)
-		text_add(text, OOM_TEXT, " %s of these were last used %s. The rest takes %s.",
+		text_add(text, OOM_TEXT,
+			 " %s of these were used earlier, most of it last %s. The rest takes %s.",
 			 B(o->earlier.bytes), LAST_USE(o, o->earlier.holders.items), B(rest));
 	return true;
 }

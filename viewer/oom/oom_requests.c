@@ -59,9 +59,10 @@ uint64_t remedy_held_unused(const struct oom *o, char *what, char *how)
 		most->category == CATEGORY_inputs ? ", or in fewer bytes (pictures as uint8),"
 						  : "");
 	oom_say(how,
-		"%s, of it %s of this line, were used last before %s %zu. Whether a later one "
-		"needs them is not known",
-		B(u->bytes), B(most->bytes), o->by_call ? "pass" : "step", u->step + 1);
+		"%s, of it %s of this line, were used last %sbefore %s %zu. Whether a later "
+		"one needs them is not known",
+		B(u->bytes), B(most->bytes), u->step ? "in or " : "", o->by_call ? "pass" : "step",
+		u->step ? u->step : 1);
 	if (u == &o->unused && o->unused_saved >= u->bytes / 4)
 		text_add(how, OOM_TEXT,
 			 ". Graphs of earlier passes hold %s: delete the results of those passes "
