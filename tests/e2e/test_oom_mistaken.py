@@ -165,6 +165,29 @@ elif kind in ("targets", "losses"):
             apart = (of_image - anchors).abs() + (of_image - anchors).square()
     else:
         loss = Organs().cuda()(out.flatten(0, 1)[:, None]).sin().cos().mean()
+elif kind in ("encoded", "reference", "second", "going", "unrun"):
+    def layers(n):  # of 16 MiB
+        return nn.Sequential(*(nn.Linear(2048, 2048) for _ in range(n)))
+    def learn(model, sizes, read=lambda x: x):
+        optimizer = torch.optim.Adam(model.parameters())
+        for n in sizes:
+            train(model, optimizer, read(torch.randn(n, 2048).cuda()))
+        return optimizer
+    if kind in ("encoded", "reference"):
+        frozen = layers(20 if kind == "encoded" else 30).cuda()
+        features = frozen(torch.randn(4, 2048).cuda())
+        if kind == "reference":
+            learn(layers(6).cuda(), (64, 8192), torch.no_grad()(frozen.forward))
+        else:
+            del frozen  # its weights stay for the graph of features
+            learn(layers(6).cuda(), (64, 4096))
+    else:
+        first = layers(1 if kind == "unrun" else 8).cuda()
+        optimizer = learn(first, (64, 64, 64))
+        if kind == "second":
+            del optimizer
+        others = layers(20).cuda() if kind == "unrun" else None
+        second = layers(40).cuda()
 elif kind == "coarse":  # two passes before the first backward pass
     model = nn.Sequential(*(m for _ in range(8) for m in (nn.Linear(N, N), nn.Tanh()))).cuda()
     rays = torch.randn(60000, N).cuda()
@@ -177,7 +200,8 @@ else:
 """
 CASES = {"degrees": 1500, "validated": 1500, "photo": 1500, "spikes": 1000, "waiting": 1000, "wide": 1100, "narrow": 1100,
          "maps": 1500, "passing": 1500, "songs": 2000, "joined": 1900, "fitted": 1000, "sampled": 1900, "trained": 1900, "coarse": 1300,
-         "windows": 500, "window": 680, "crops": 1000, "queries": 800, "resumed": 900, "freed": 770, "apart": 770, "targets": 500, "losses": 500}
+         "windows": 500, "window": 680, "crops": 1000, "queries": 800, "resumed": 900, "freed": 770, "apart": 770, "targets": 500, "losses": 500,
+         "encoded": 1120, "reference": 1280, "second": 900, "going": 900, "unrun": 900}
 
 
 def asked(programs, tool, kind):
@@ -288,3 +312,20 @@ def test_what_waits_before_the_first_backward_pass(programs, tool):
     said, remedies, _ = asked(programs, tool, "coarse")
     assert said["phase"] == "forward" and remedies["offload_activations"]["enough"]
     assert "if a backward pass follows (else under torch.no_grad())" in remedies["offload_activations"]["what"]
+
+
+@pytest.mark.parametrize("kind", ["encoded", "reference", "second", "going", "unrun"])
+def test_a_model_that_ran_before(programs, tool, kind):
+    """Its weights are no part of the model that does not fit. A model that each step uses is, and so is one that has not run yet."""
+    said, remedies, text = asked(programs, tool, kind)
+    before = {"encoded": 320, "second": 256, "going": 512}.get(kind)  # MiB
+    assert ("does not fit" in text or "alone fills" in text) == (before is None)
+    assert said["cause"] == ("held_unused" if kind == "encoded" else "model_too_large")
+    assert ("most of it last in step" in text or "not been used since step" in text) == (before is not None)
+    assert ("held_unused" in remedies) == (kind in ("encoded", "second"))  # with its optimizer it may go on
+    if kind == "encoded":
+        assert said["step"] == 2 and remedies["held_unused"]["saves_bytes"] == pytest.approx(before << 20, rel=0.01)
+        assert "delete the results of those passes too" in remedies["held_unused"]["how_known"]
+    if "shard" in remedies:
+        of_model = sum(said["categories"].get(c, 0) for c in ("parameters", "gradients", "optimizer_state"))
+        assert remedies["shard"]["saves_bytes"] <= (of_model - (before or 0) * (1 << 20)) / 2 + (1 << 20)

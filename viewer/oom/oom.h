@@ -60,7 +60,10 @@ struct oom {
 	struct snapshot shot;	   /* of the moment after the refusal */
 	struct leaks leaks;
 	struct unclassed unclassed;
-	struct used_up unused; /* blocks unused for long, without those that grow */
+	struct used_up unused;	/* blocks unused for long, without those that grow */
+	uint64_t unused_saved;	/* part of `unused` that graphs hold */
+	struct used_up earlier; /* weights, gradients and state of a model that ran before */
+	uint64_t begun; /* seq: first use of any weight that this step uses; 0 = not known */
 
 	struct use_around *around;     /* uses of each block of `shot` */
 	uint32_t works;		       /* row of the latest work before the refusal */

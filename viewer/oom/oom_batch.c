@@ -203,14 +203,6 @@ bool oom_is_room(const struct oom *o, const struct block *b)
 	return strstr(op, "zeros") || strstr(op, "empty") || strstr(op, "full");
 }
 
-/* Room for results might be classified as inputs before the first pass of an evaluation. */
-static bool may_hold_results(const struct oom *o, const struct block *b)
-{
-	if (b->category == CATEGORY_inputs)
-		return o->evaluation;
-	return b->category == CATEGORY_forward_temporaries;
-}
-
 uint64_t oom_results(const struct oom *o, struct owner *owner)
 {
 	const struct snapshot *s = &o->shot;
@@ -220,8 +212,12 @@ uint64_t oom_results(const struct oom *o, struct owner *owner)
 	if (!oom_only_forward(o) || o->wanted_stage != STAGE_OUTSIDE)
 		return 0;
 	FOR_BLOCKS (b, &s->moment) {
-		if (!may_hold_results(o, b) || b->seq < o->evaluation ||
-		    !is_there_through_passes(o, b->life - 1) || !oom_is_room(o, b))
+		/* before the first pass of an evaluation it might be classified as inputs */
+		bool room = b->category == CATEGORY_forward_temporaries ||
+			    (o->evaluation && b->category == CATEGORY_inputs);
+
+		if (!room || b->seq < o->evaluation || !is_there_through_passes(o, b->life - 1) ||
+		    !oom_is_room(o, b))
 			continue;
 		bytes += b->size;
 		if (b->size == o->block) {

@@ -60,27 +60,26 @@ static bool has_grown(const struct oom *o)
 		(is_share(o->grown, rest, 4) && o->grown >= o->asked && o->leaks.bytes_per_step));
 }
 
+#define LAST_USE(o, h)                                                                          \
+	used_when((o)->timeline, (h)->last_use, (o)->refusal.event.ns, (char[USED_WORDS]){ 0 }, \
+		  USED_WORDS)
+
 /* The request would have fit without the blocks that were unused for long. */
 static bool is_held_unused(const struct oom *o, char *text)
 {
 	const struct used_up *u = &o->unused;
 	const struct holder *most = u->holders.items;
-	struct terms t = { .count = 0 };
-	char last[USED_WORDS];
+	char words[OOM_TEXT];
 
 	if (!is_share(u->bytes, o->allocated, 10) || u->bytes < oom_missing(o) ||
 	    u->bytes < o->grown || u->bytes < o->attempts.bytes)
 		return false;
-	oom_say(text, "%s of the %s in use have not been used for several %s", B(u->bytes),
-		B(o->allocated), o->by_call ? "passes" : "steps");
-	terms_add_classes(&t, u->classes, ~0u);
-	terms_say(&t, text);
-	used_when(o->timeline, most->last_use, o->refusal.event.ns, last, sizeof(last));
-	text_add(text, OOM_TEXT,
-		 ". Most of it was allocated by %s, the last use of any of that was %s. Without "
-		 "it the request would have fit.",
-		 WHO(&most->owner), last);
-	return true;
+	return oom_say(
+		text,
+		"%s of the %s in use %s. Most of it was allocated by %s, the last use of any of "
+		"that was %s. Without it the request would have fit.",
+		B(u->bytes), B(o->allocated), used_up_words(u, words, sizeof(words)),
+		WHO(&most->owner), LAST_USE(o, most));
 }
 
 static bool is_refused_attempts(const struct oom *o, char *text)
@@ -272,8 +271,12 @@ static bool is_workspace(const struct oom *o, char *text)
 		       B(o->block), B(held));
 }
 
-static bool say_model(const struct oom *o, char *text, const char *what)
+/* Says `mixed` in place of `what` if the model would fit without the one that ran before. */
+static bool say_model(const struct oom *o, char *text, const char *what, const char *mixed)
 {
+	bool before = is_share(o->earlier.bytes, o->capacity, 10);
+	uint64_t rest = o->lasting - o->earlier.bytes;
+	bool fits = before && rest + arithmetic_most(o->block, o->projected) < o->capacity / 4 * 3;
 	uint64_t bytes[CATEGORIES];
 	struct terms t = { .count = 0 };
 	unsigned shown;
@@ -285,13 +288,17 @@ static bool say_model(const struct oom *o, char *text, const char *what)
 	terms_add(&t, "weights of a loaded checkpoint", o->loaded);
 	terms_add(&t, "temporaries of the optimizer's step",
 		  o->lasting - o->loaded - classes_sum(bytes, OF_THE_MODEL));
-	oom_say(text, "%s. %s", what, o->lasting ? "Before any batch" : "");
+	oom_say(text, "%s. %s", fits ? mixed : what, o->lasting ? "Before any batch" : "");
 	shown = terms_say(&t, text);
 	if (shown > 1)
 		text_add(text, OOM_TEXT, ", in all %s", B(o->lasting));
 	text_add(text, OOM_TEXT,
 		 shown ? " of the %s that PyTorch could use." : "PyTorch could use %s.",
 		 B(o->capacity));
+	if (before)
+		text_add(text, OOM_TEXT,
+			 " %s of these were used earlier, most of it last %s. The rest takes %s.",
+			 B(o->earlier.bytes), LAST_USE(o, o->earlier.holders.items), B(rest));
 	return true;
 }
 
@@ -304,13 +311,18 @@ static bool is_model_too_large(const struct oom *o, char *text)
 	if (setup && is_share(o->lasting + o->block, all, 2))
 		return say_model(o, text,
 				 "The model does not fit (memory ran out while it was created or "
-				 "moved to the device)");
+				 "moved to the device)",
+				 "Memory ran out while a model was created or moved to the device, "
+				 "and one that ran before is still there");
 	if (o->phase == PHASE_OPTIMIZER && o->lasting + o->block >= all / 10 * 6)
 		return say_model(o, text,
 				 o->projected ? "The optimizer's state does not fit (its first "
 						"step makes it)"
-					      : "The optimizer's step does not fit");
-	return o->lasting >= all / 4 * 3 && say_model(o, text, "The model alone fills the device");
+					      : "The optimizer's step does not fit",
+				 "Memory ran out in the optimizer's step");
+	return o->lasting >= all / 4 * 3 &&
+	       say_model(o, text, "The model alone fills the device",
+			 "More than the model in use fills the device");
 }
 
 static bool is_activation_spike(const struct oom *o, char *text)
@@ -381,13 +393,6 @@ static bool is_batch_too_large(const struct oom *o, char *text)
 	return true;
 }
 
-/* A large enough piece of the cache is free but reserved for other requests. Not said of small
- * blocks: they have segments of their own. */
-static bool is_kept_apart(const struct oom *o)
-{
-	return o->timeline->framework && o->block >= 2u << 20 && o->room.hole >= o->block;
-}
-
 /* The request would not fit on an empty device. */
 static bool is_larger_than_device(const struct oom *o)
 {
@@ -406,7 +411,8 @@ static bool is_unknown(const struct oom *o, char *text)
 			       "The request alone is larger than the device: %s were requested, "
 			       "and the device has %s.",
 			       B(o->asked), B(o->room.total));
-	if (is_kept_apart(o))
+	/* A large enough piece is free. Small blocks have segments of their own. */
+	if (o->timeline->framework && o->block >= 2u << 20 && o->room.hole >= o->block)
 		snprintf(apart, sizeof(apart),
 			 " %s were cached in one piece, but not for this request, perhaps for "
 			 "another stream.",

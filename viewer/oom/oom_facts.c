@@ -136,13 +136,6 @@ static void find_place(struct oom *o)
 	o->by_call = oom_by_call(o);
 }
 
-/* Gradients that a script computes from others between passes are not part of the model. */
-static bool is_lasting(const struct oom *o, enum category c)
-{
-	return category_in(c, OF_THE_MODEL) ||
-	       (c == CATEGORY_optimizer_temporaries && o->phase == PHASE_OPTIMIZER);
-}
-
 /* Weights of a checkpoint that is still held: they were copied on before the first pass after they
  * were read, and no pass has used them. */
 static bool is_of_checkpoint(const struct oom *o, const struct block *b)
@@ -165,8 +158,9 @@ static void sum_up(struct oom *o)
 	oom_find_copies(o);
 	o->loaded = BYTES_OF(b, &s->moment, is_of_checkpoint(o, b));
 	oom_find_listed(o);
-	for (unsigned c = 0; c < CATEGORIES; c++)
-		o->lasting += is_lasting(o, c) ? s->bytes[c] : 0;
+	o->lasting = classes_sum(s->bytes, OF_THE_MODEL);
+	if (o->phase == PHASE_OPTIMIZER)
+		o->lasting += s->bytes[CATEGORY_optimizer_temporaries];
 	if (oom_only_forward(o))
 		o->of_pass = BYTES_OF(b, &s->moment,
 				      b->seq >= o->evaluation &&
@@ -193,7 +187,7 @@ static void sum_up(struct oom *o)
 		    (b->category == CATEGORY_communication && !(signs & STACK_BUCKET)))
 			o->unsharded += b->size;
 	}
-	o->lasting -= o->computed;
+	o->lasting -= o->computed; /* a script computed them from others between passes */
 }
 
 /* Gradients of shards were reduced at some time before, whether or not anything is gathered now. */
@@ -263,21 +257,6 @@ static void compare(struct oom *o, struct timeline *t)
 	moment_free(&before.moment);
 }
 
-/* Number of launches and copies up to seq. */
-static uint32_t works_before(const struct uses *u, uint64_t seq)
-{
-	size_t n = SORTED_FIRST(u->works.count, i, uses_work(u, (uint32_t)i)->seq <= seq);
-
-	return n ? (uint32_t)n - 1 : 0;
-}
-
-static unsigned world_of(const struct recording *r)
-{
-	unsigned n = (unsigned)strtoul(defs_meta(&r->defs, "env.WORLD_SIZE").s, NULL, 10);
-
-	return n > 1 && n < 1000000 ? n : 1;
-}
-
 COMPARE(by_bytes, struct variable_at, ORDER(y->variable->head.bytes, x->variable->head.bytes))
 
 static void find_variables(struct oom *o)
@@ -294,13 +273,16 @@ static void find_variables(struct oom *o)
 
 void oom_look(struct oom *o, struct timeline *t, const struct refusal *refusal)
 {
+	uint64_t ranks = strtoul(defs_meta(&t->recording->defs, "env.WORLD_SIZE").s, NULL, 10);
+
 	o->refusal = *refusal;
 	o->timeline = t;
 	snapshot_take(&o->shot, t, refusal->event.seq);
 	unclassed_find(&o->unclassed, t, &o->shot);
 	o->around = uses_around(&t->model, &o->shot.moment);
-	o->works = works_before(&t->model.uses, refusal->event.seq);
-	o->world = world_of(t->recording);
+	o->works = uses_passed(&t->model, &(struct life_uses){ 0 }, refusal->event.seq);
+	o->works -= o->works > 0; /* row 0 is none */
+	o->world = ranks > 1 && ranks < 1000000 ? (unsigned)ranks : 1;
 	imagine(o);
 	find_place(o);
 	find_asked(o);
@@ -360,6 +342,7 @@ void oom_close(struct oom *o)
 	map_free(&o->left.blocks);
 	leaks_free(&o->leaks);
 	used_up_free(&o->unused);
+	used_up_free(&o->earlier);
 	moment_free(&o->shot.moment);
 	if (o->timeline == &o->own)
 		timeline_close(&o->own);

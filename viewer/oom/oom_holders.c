@@ -2,14 +2,10 @@
 /* The holders of memory when it ran out: by class and line, blocks left from earlier steps, and
  * outliers among the blocks of the passes. */
 
+#include "../base/arithmetic.h"
 #include "oom.h"
 
 #define UNUSED_STEPS 2
-
-static bool is_left(const struct oom *o, const struct block *b)
-{
-	return map_get(&o->left.blocks, b->seq);
-}
 
 /* Made in an earlier step (or pass) than the one that ran out of memory, and not before the first
  * step. */
@@ -17,7 +13,7 @@ static bool is_old(const struct oom *o, const struct block *b)
 {
 	const struct step *steps = o->timeline->steps.items;
 
-	if (is_left(o, b))
+	if (map_get(&o->left.blocks, b->seq))
 		return true;
 	if ((b->category == CATEGORY_inputs && b->seq > o->batch_from) ||
 	    map_get(&o->copies, b->seq))
@@ -55,8 +51,8 @@ static void add_growth(struct oom *o, const struct block *b, struct holder *h)
 {
 	enum category c = b->category;
 
-	if (!is_left(o, b) && (category_in(c, CLASSES_THAT(FOLLOW_TRAINING)) ||
-			       !leaks_at(&o->leaks, 1u << c, &h->owner)))
+	if (!map_get(&o->left.blocks, b->seq) && (category_in(c, CLASSES_THAT(FOLLOW_TRAINING)) ||
+						  !leaks_at(&o->leaks, 1u << c, &h->owner)))
 		return;
 	o->grown += b->size;
 	h->grown += b->size;
@@ -67,6 +63,27 @@ static void add_growth(struct oom *o, const struct block *b, struct holder *h)
 	if (category_in(c, FORWARD_RESULTS) &&
 	    model_born(o->shot.model, b)->stage <= STAGE_FORWARD && b->seq > o->root.seq)
 		o->root = *b;
+}
+
+/* Fills begun if weights that this step uses were in use in an earlier step, too. */
+static void find_begun(struct oom *o)
+{
+	uint64_t step = o->timeline->steps.items[o->since_step].extent.first_seq, first = step;
+	struct block_uses x;
+
+	FOR_BLOCKS (b, &o->shot.moment)
+		if (b->category == CATEGORY_parameters &&
+		    oom_work_seq(o, oom_last_use(o, b)) >= step) {
+			uses_of(o->shot.model, b->life - 1, &x);
+			first = arithmetic_least(first, x.first_seq);
+		}
+	o->begun = first < step ? first : 0;
+}
+
+/* A weight whose last use came before the weights of this step were first used. */
+static bool is_replaced(const struct oom *o, const struct block *b, uint64_t last_seq)
+{
+	return category_in(b->category, CLASSES_THAT(ARE_WEIGHTS)) && last_seq < o->begun;
 }
 
 /* The last use lies more than UNUSED_STEPS whole steps (or calls of the model) back. */
@@ -89,13 +106,34 @@ static bool is_let_lie(const struct oom *o, const struct block *b, const struct 
 	       o->works - before > 2ull * x->works.widest;
 }
 
-static void add_unused(struct oom *o, const struct block *b, uint32_t last)
+/* Of a model that ran before: a pass used the weight, and since then passes have ended and another
+ * model is being made, or a whole step did without it. */
+static bool is_earlier(const struct oom *o, const struct block *b, const struct block_uses *x)
+{
+	uint64_t last = oom_work_seq(o, x->works.last);
+	bool made = o->wanted_stage == STAGE_OUTSIDE && o->wanted_signs & STACK_PARAM;
+
+	if (!category_in(b->category, OF_THE_MODEL) ||
+	    (model_born(o->shot.model, b)->stage == STAGE_OUTSIDE &&
+	     (b->category == CATEGORY_gradients || oom_pass_at(o, last) <= oom_pass_at(o, b->seq))))
+		return false;
+	return made || ((used_long_ago(o->timeline, o->refusal.event.seq, last) ||
+			 is_replaced(o, b, last)) &&
+			is_let_lie(o, b, x, x->works.last));
+}
+
+static void add_unused(struct oom *o, const struct block *b, uint32_t last, bool grows)
 {
 	struct block_uses x;
 
 	uses_of(o->shot.model, b->life - 1, &x);
-	if (is_steps_ago(o, oom_work_seq(o, last)) && is_let_lie(o, b, &x, last))
-		used_up_add(&o->unused, o->timeline, b, &x);
+	if (x.works.last == last && is_earlier(o, b, &x))
+		used_up_add(&o->earlier, o->timeline, b, &x);
+	if (grows || !is_let_lie(o, b, &x, last) ||
+	    !(is_steps_ago(o, oom_work_seq(o, last)) || is_replaced(o, b, oom_work_seq(o, last))))
+		return;
+	used_up_add(&o->unused, o->timeline, b, &x);
+	o->unused_saved += b->state & LIFE_SAVED ? b->size : 0;
 }
 
 /* Notes the last use of a holder's blocks, and the bytes that have been idle for long. */
@@ -108,29 +146,27 @@ static void note_last_use(const struct oom *o, struct holder *h, uint64_t size, 
 	h->idle += idle ? size : 0;
 }
 
-/* Adds a block of this step that might grow with the batch. */
-static void add_current(struct oom *o, const struct block *b)
-{
-	bool outside = model_born(o->shot.model, b)->stage == STAGE_OUTSIDE;
-
-	o->current += b->size;
-	o->by_script += outside && b->category != CATEGORY_inputs ? b->size : 0;
-}
-
 static void collect(struct oom *o)
 {
 	struct snapshot *s = &o->shot;
 	bool complete = uses_complete(s->model);
 
+	if (complete && o->since_step > 1)
+		find_begun(o);
 	FOR_BLOCKS (b, &s->moment) {
 		struct owner owner = owners_find(&o->timeline->owners, b);
 		struct holder *h = holders_add(&o->holders, b->category, owner, b->size);
 		uint32_t last = oom_last_use(o, b);
+		enum block_stage stage = model_born(s->model, b)->stage;
 		uint64_t grown = o->grown;
 
-		if (b->seq >= o->begin && b->seq >= o->attempts.from && !is_left(o, b) &&
-		    oom_grows_with_batch(o, b, model_born(s->model, b)->stage))
-			add_current(o, b);
+		if (b->seq >= o->begin && b->seq >= o->attempts.from &&
+		    !map_get(&o->left.blocks, b->seq) && oom_grows_with_batch(o, b, stage)) {
+			bool made = stage == STAGE_OUTSIDE && b->category != CATEGORY_inputs;
+
+			o->current += b->size;
+			o->by_script += made ? b->size : 0;
+		}
 		if (is_old(o, b) || is_lost(o, b, h)) {
 			h->before += b->size;
 			add_growth(o, b, h);
@@ -138,11 +174,11 @@ static void collect(struct oom *o)
 		if (!last || !complete)
 			continue;
 		note_last_use(o, h, b->size, last);
-		if (o->grown == grown)
-			add_unused(o, b, last);
+		add_unused(o, b, last, o->grown != grown);
 	}
 	holders_sort(&o->holders);
 	holders_sort(&o->unused.holders);
+	holders_sort(&o->earlier.holders);
 }
 
 static bool wanted_by_pass(const struct oom *o)

@@ -111,13 +111,6 @@ static void add_left(struct oom *o, const struct block *b, uint32_t passes)
 	}
 }
 
-/* A graph took it or, without tags, a pass made it. */
-static bool may_have_graph(const struct oom *o, const struct block *b)
-{
-	return o->shot.model->spans.tags ? b->state & LIFE_SAVED
-					 : category_in(b->category, FORWARD_RESULTS);
-}
-
 void oom_left(struct oom *o)
 {
 	struct search s = { .oom = o, .now = oom_pass_at(o, o->refusal.event.seq) };
@@ -133,7 +126,9 @@ void oom_left(struct oom *o)
 	if (used || gathers)
 		look_at_lives(&s);
 	FOR_BLOCKS (b, mo)
-		if (b->life && b->seq >= step && may_have_graph(o, b))
+		if (b->life && b->seq >= step &&
+		    (o->shot.model->spans.tags ? b->state & LIFE_SAVED
+					       : category_in(b->category, FORWARD_RESULTS)))
 			map_put(&s.graphs, own_pass(o, b->life - 1), NULL);
 	many = most && o->phase != PHASE_BACKWARD && s.graphs.count > FEWEST &&
 	       s.graphs.count > 2 * most;

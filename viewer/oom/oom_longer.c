@@ -46,17 +46,10 @@ static size_t inputs_before(const struct oom *o, const struct map *stacks, uint6
 	return 0; /* the search ended before the steps began */
 }
 
-static uint64_t highest_peak(const struct oom *o, size_t count)
-{
-	const struct step *latest = &o->timeline->steps.items[o->since_step - 1];
-	const struct step *x = GREATEST_OF(s, latest - count + 1, count, true, s->extent.peak);
-
-	return x->extent.peak;
-}
-
 void oom_find_longer(struct oom *o)
 {
 	uint64_t sums[STEPS] = { 0 }, begins[STEPS + 1], now, most = 0;
+	const struct step *end = &o->timeline->steps.items[o->since_step];
 	struct map stacks = { 0 };
 	size_t count;
 
@@ -72,5 +65,5 @@ void oom_find_longer(struct oom *o)
 	o->longer.steps = count;
 	o->longer.inputs = now;
 	o->longer.before = most;
-	o->longer.peak = highest_peak(o, count);
+	o->longer.peak = GREATEST_OF(s, end - count, count, true, s->extent.peak)->extent.peak;
 }

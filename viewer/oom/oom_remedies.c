@@ -236,14 +236,6 @@ static void ask(struct advise *a, const struct oom *o, struct position *born)
 		       oom_missing(o));
 }
 
-/* Removes remedies about optimizer state that are not sufficient, if an evaluation ran out. */
-static void leave_state(struct remedy_list *list)
-{
-	for (size_t i = list->count; list->oom->evaluation && i-- > 0;)
-		if (row_of(list->items[i].name)->about == STATE && !list->items[i].enough)
-			leave_out(list, &list->items[i]);
-}
-
 size_t oom_remedies(struct oom *o, enum oom_cause cause, struct oom_remedy out[OOM_REMEDIES])
 {
 	struct remedy_list list = { .oom = o, .cause = cause, .items = out };
@@ -266,7 +258,10 @@ size_t oom_remedies(struct oom *o, enum oom_cause cause, struct oom_remedy out[O
 	for (size_t i = 0; i < a.count; i++)
 		insert_found(&list, &a.items[i]);
 	advise_close(&a);
-	leave_state(&list);
+	/* in an evaluation those about optimizer state have to be sufficient */
+	for (size_t i = list.count; o->evaluation && i-- > 0;)
+		if (row_of(out[i].name)->about == STATE && !out[i].enough)
+			leave_out(&list, &out[i]);
 	FOR_EACH (struct oom_remedy, r, out, list.count) { /* ordered as if the condition holds */
 		r->enough &= !r->depends;
 		r->at_most |= r->depends;

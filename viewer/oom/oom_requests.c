@@ -43,7 +43,11 @@ uint64_t remedy_free_device(const struct oom *o, char *what, char *how)
 
 uint64_t remedy_held_unused(const struct oom *o, char *what, char *how)
 {
-	const struct used_up *u = &o->unused;
+	/* The optimizer of a model that ran before is gone. */
+	bool over =
+		o->compared[CATEGORY_optimizer_state] && !o->shot.bytes[CATEGORY_optimizer_state];
+	bool earlier = over && o->earlier.bytes > o->unused.bytes;
+	const struct used_up *u = earlier ? &o->earlier : &o->unused;
 	const struct holder *most = u->holders.items;
 
 	if (u->bytes <= o->capacity / 50)
@@ -55,10 +59,15 @@ uint64_t remedy_held_unused(const struct oom *o, char *what, char *how)
 		most->category == CATEGORY_inputs ? ", or in fewer bytes (pictures as uint8),"
 						  : "");
 	oom_say(how,
-		"%s, of it %s of this line, were used last in or before %s %zu. Whether a later "
+		"%s, of it %s of this line, were used last %sbefore %s %zu. Whether a later "
 		"one needs them is not known",
-		B(u->bytes), B(most->bytes), o->by_call ? "pass" : "step",
-		steps_at(&o->timeline->steps, oom_work_seq(o, most->last_use)));
+		B(u->bytes), B(most->bytes), u->step ? "in or " : "", o->by_call ? "pass" : "step",
+		u->step ? u->step : 1);
+	if (u == &o->unused && o->unused_saved >= u->bytes / 4)
+		text_add(how, OOM_TEXT,
+			 ". Graphs of earlier passes hold %s: delete the results of those passes "
+			 "too",
+			 B(o->unused_saved));
 	return u->bytes;
 }
 
@@ -90,23 +99,18 @@ uint64_t remedy_allocator(const struct oom *o, char *what, char *how)
 	return o->settings.own.bytes + x->outcome.bytes;
 }
 
-/* Bytes of the parameters of all ranks together. */
-static uint64_t whole_model(const struct oom *o)
-{
-	return o->world *
-	       BYTES_OF(b, &o->shot.moment,
-			b->category == CATEGORY_parameters &&
-				!(model_signs(o->shot.model, b->stack) & STACK_UNSHARDED));
-}
-
 /* Not if less than half of the model is gathered at once: then its layers are sharded individually
  * already. */
 uint64_t remedy_gather_less(const struct oom *o, char *what, char *how)
 {
 	bool asked = o->collective || oom_gathered_by_hand(o);
+	uint64_t of_rank =
+		BYTES_OF(b, &o->shot.moment,
+			 b->category == CATEGORY_parameters &&
+				 !(model_signs(o->shot.model, b->stack) & STACK_UNSHARDED));
 
 	if ((!o->unsharded && !asked) ||
-	    2 * (o->unsharded + (asked ? o->block : 0)) < whole_model(o))
+	    2 * (o->unsharded + (asked ? o->block : 0)) < o->world * of_rank)
 		return 0;
 	oom_say(what,
 		"Gather less at a time: shard each layer by itself (fully_shard on the layers, "
@@ -149,6 +153,7 @@ uint64_t remedy_shard(const struct oom *o, char *what, char *how)
 	uint64_t state = o->projected ? o->projected : o->state,
 		 all = b[CATEGORY_parameters] - o->loaded + b[CATEGORY_gradients] + state;
 
+	all -= arithmetic_least(all, o->earlier.bytes);
 	if (all < o->capacity / 3 || o->unsharded || o->collective || o->sharded)
 		return 0;
 	oom_say(what,
@@ -236,16 +241,11 @@ uint64_t remedy_longer_samples(const struct oom *o, char *what, char *how)
 	return needed - o->longer.peak;
 }
 
-/* torch.autograd.grad adds no gradients up. */
-static bool adds_up(const struct oom *o)
-{
-	const struct spans *s = &o->shot.model->spans;
-
-	return ANY_OF(x, s->items, s->count, x->phase == PHASE_BACKWARD && !x->asked);
-}
-
 uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 {
+	const struct spans *s = &o->shot.model->spans;
+	/* torch.autograd.grad adds no gradients up */
+	bool adds_up = ANY_OF(x, s->items, s->count, x->phase == PHASE_BACKWARD && !x->asked);
 	bool kept = o->read_each || o->served, pieces = oom_is_of_pieces(o);
 	uint64_t asked = oom_asked_for_batch(o), all = o->current + asked - (kept ? o->calls : 0),
 		 inputs = oom_first_inputs(o), script;
@@ -265,7 +265,7 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 	oom_say(what, "%s%s%s",
 		o->samples == 1 ? "Make the sample smaller, the batch is one" : "Halve the batch",
 		o->samples == 1	    ? ""
-		: !o->engine.phase  ? (adds_up(o) && !o->evaluation && !o->no_backward
+		: !o->engine.phase  ? (adds_up && !o->evaluation && !o->no_backward
 					       ? " (and accumulate gradients over two)"
 					       : "")
 		: o->engine.samples ? " (vLLM: max_num_seqs)"

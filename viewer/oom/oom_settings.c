@@ -17,14 +17,6 @@ static bool may_help(const struct oom *o)
 	return o->room.cached + o->room.free >= o->block;
 }
 
-static bool can_replay(const struct oom *o)
-{
-	const struct refusal *r = &o->refusal;
-
-	return r->event.kind == GMT_BLOCK_OOM && r->fail.kind && !o->shot.moment.mapped_count &&
-	       o->block / UNIT < UINT32_MAX; /* the replay cannot hold larger requests */
-}
-
 /* NULL if the replay with the recording's own setting refuses the request with the same reserved
  * memory; else the reason why replays mean nothing here. */
 static const char *why_not(const struct replay_trial *t, const struct replay_refusal *own)
@@ -35,13 +27,6 @@ static const char *why_not(const struct replay_trial *t, const struct replay_ref
 		return "a replay with the recording's own setting does not end as "
 		       "recorded";
 	return NULL;
-}
-
-/* Whether the outcome is certain: the replay is allowed the error that it had on the recorded
- * refusal. */
-static bool is_known(const struct replay_refusal *x, const struct replay_refusal *own)
-{
-	return x->what != REFUSAL_UNKNOWN && (x->bytes > own->error || !own->error);
 }
 
 /* Tries the settings in the table's order until one fits. */
@@ -56,7 +41,9 @@ static void try_all(struct oom_settings *all, const struct replay_trial *t, bool
 		    (one && !s.expandable) || all->count == OOM_SETTINGS)
 			continue;
 		replay_refusal(&x->outcome, t, &s);
-		if (!is_known(&x->outcome, &all->own))
+		/* the replay is allowed the error that it had on the recorded refusal */
+		if (x->outcome.what == REFUSAL_UNKNOWN ||
+		    (all->own.error && x->outcome.bytes <= all->own.error))
 			continue;
 		all->count++;
 		if (x->outcome.what == REFUSAL_FITS)
@@ -93,10 +80,12 @@ void oom_settings(struct oom_settings *all, const struct oom *o)
 {
 	bool asked = may_help(o) || o->room.cached >= o->room.reserved / VISIBLE;
 	bool spared = oom_spared_all(o);
+	bool small = o->block / UNIT < UINT32_MAX; /* the replay cannot hold larger requests */
 	struct replay_trial t;
 
 	*all = (struct oom_settings){ 0 };
-	if (!can_replay(o) || (!asked && !spared))
+	if (o->refusal.event.kind != GMT_BLOCK_OOM || !o->refusal.fail.kind ||
+	    o->shot.moment.mapped_count || !small || (!asked && !spared))
 		return;
 	replay_trial_open(&t, o->timeline->recording, o->timeline->device, o->refusal.event.seq,
 			  NULL);
