@@ -424,9 +424,12 @@ static void find_again(struct leaks *out, const struct search *s)
 		if (!starts_again(s, g))
 			continue;
 		if (bytes > again->most.bytes)
-			again->most = (struct leak){ .category = (enum category)(i % CATEGORIES),
-						     .owner = line->owner,
-						     .bytes = bytes };
+			again->next = again->most;
+		if (bytes > again->next.bytes)
+			*(bytes > again->most.bytes ? &again->most : &again->next) =
+				(struct leak){ .category = (enum category)(i % CATEGORIES),
+					       .owner = line->owner,
+					       .bytes = bytes };
 		graphs += i % CATEGORIES == CATEGORY_activations ? bytes : 0;
 	}
 	again->bytes = all[to] - all[from];

@@ -29,7 +29,7 @@ struct leaks {
 	struct leaks_again {
 		uint64_t bytes;	  /* growth of their longest rise; 0 = none */
 		size_t from, to;  /* its steps */
-		struct leak most; /* the line that grows most in it: class, owner, bytes */
+		struct leak most, next; /* the lines that grow most in it: class, owner, bytes */
 		const char *change;
 	} again;
 };

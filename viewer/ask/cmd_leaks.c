@@ -152,17 +152,21 @@ static void print_reserved(struct emit *out, struct timeline *t, uint64_t growth
 
 static void print_again(struct emit *out, const struct timeline *t, const struct leaks_again *again)
 {
-	char who[OWNER_WORDS];
+	char who[OWNER_WORDS], other[OWNER_WORDS], next[OWNER_WORDS + 64] = "";
 
+	if (2 * again->next.bytes > again->most.bytes) /* neither is most of it */
+		text_put(next, sizeof(next), " and %s %s of %s", B(again->next.bytes),
+			 category_kept_words(again->next.category),
+			 owner_words(&again->next.owner, other, sizeof(other), 0));
 	emit_title(out,
 		   "Device %d: memory grows by %s from step %zu to step %zu, and is freed at times",
 		   t->device, B(again->bytes), again->from, again->to);
 	emit_sentence(out, "",
-		      "Lines hold more and more in between, %s of it %s of %s. If that is "
+		      "Lines hold more and more in between, %s of it %s of %s%s. If that is "
 		      "too much: %s",
-		      2 * again->most.bytes > again->bytes ? "most" : B(again->most.bytes),
+		      *next || 2 * again->most.bytes <= again->bytes ? B(again->most.bytes) : "most",
 		      category_kept_words(again->most.category),
-		      owner_words(&again->most.owner, who, sizeof(who), 0), again->change);
+		      owner_words(&again->most.owner, who, sizeof(who), 0), next, again->change);
 }
 
 static void print_growth(struct emit *out, struct timeline *t, const struct leaks_view *v,
