@@ -211,6 +211,21 @@ elif how in ("pairs", "pairs_of_one"):  # each step's prediction and target, unt
         kept.append((out.detach().exp().repeat(8, 1), y))
         if step % 25 == 24:
             kept.clear()
+elif how in ("stored", "stored_weights", "stored_twice"):  # a checkpoint is copied on the device, and written while the next steps run
+    net = layers(4)
+    optimizer = torch.optim.AdamW(net.parameters(), 1e-3)
+    def copied(tensors):
+        return [x.detach().clone() for x in tensors if x.numel() > 1]
+    for step in range(6):
+        net(torch.rand(4096, D, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if step == 2:
+            weights = copied(net.parameters()) + (copied(net.parameters()) if how == "stored_twice" else [])
+            state = [] if how != "stored" else copied([x for s in optimizer.state.values() for x in s.values()])
+        if step == 4:
+            [x.cpu() for x in weights + state]
+            del weights, state
 elif how in ("samples", "few_samples"):  # with gradients, between training steps
     net = nn.Sequential(*[Block() for _ in range(8)]).cuda()
     def sample(rows):
@@ -499,3 +514,14 @@ def test_growth_that_starts_again_is_growth(record, tool):
 def test_of_two_lines_that_hold_as_much_neither_is_most_of_it(record, tool):
     assert " and " in (said := " ".join(tool("leaks", record("pairs")).split()).split("in between, ")[1].split(". If")[0]) and "most of it" not in said
     assert "in between, most of it" in " ".join(tool("leaks", record("pairs_of_one")).split())
+
+
+def test_copies_of_the_state_are_state(record, tool):
+    """A set of them was taken for copies of weights, because the sizes are the same."""
+    both, weights = (tool.json("peak", record(how), "--top", "0")["categories"] for how in ("stored", "stored_weights"))
+    assert both["parameters"] == weights["parameters"] and both["optimizer_state"] == 2 * weights["optimizer_state"]
+    assert not findings(tool, record("stored"), "idle_weights")
+
+
+def test_what_only_copies_read_is_not_moved_back_before_a_pass(record, tool):
+    assert not findings(tool, record("stored_twice"), "idle_weights")

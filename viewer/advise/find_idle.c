@@ -164,12 +164,15 @@ static void find_gaps(struct search *s, unsigned unused_in)
 	map_items_free(&s->lives);
 }
 
-/* No pass uses it: a checkpoint that was loaded and copied into the model, or a copy of
- * find_copies.c. */
+/* No pass uses it, and no kernel of the script after the one that made it: a checkpoint that was
+ * loaded and copied into the model, or one that is copied to be stored. */
 static bool is_only_copied(const struct advise *a, const struct advised *l)
 {
-	return !l->course->passed &&
-	       (l->course->shortened || model_signs(&a->timeline->model, l->stack) & STACK_LOAD);
+	struct block_uses x;
+
+	uses_of(&a->timeline->model, l->life, &x);
+	return !l->course->passed && (l->course->shortened || l->course->computed <= x.first_seq ||
+				      model_signs(&a->timeline->model, l->stack) & STACK_LOAD);
 }
 
 void advise_idle_weights(struct advise *a)

@@ -58,11 +58,15 @@ static bool is_copied(struct classifier *c, const struct history *h)
 	       (PLACE_MOVED | PLACE_CONVERTED | PLACE_COMPUTED | PLACE_ROWS | PLACE_STORAGE);
 }
 
-/* Copies in the same or a narrower type. An optimizer works on copies in a wider type. */
+/* Copies in the same or a narrower type. An optimizer works on copies in a wider type. Copies of its
+ * state are state. */
 bool set_averages(struct classifier *c, const struct history *h)
 {
+	const uint32_t *of = map_get(&c->study->made_of, h->block.stack);
 	uint32_t place;
 
+	if (of && model_signs(c->m, *of) & (STACK_STEP | STACK_STATE))
+		return false;
 	if (!set_copies(c, h) || !study_size_is_of_weight(c->study, h->block.size))
 		return false;
 	place = place_of_native(c, h);
