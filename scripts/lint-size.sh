@@ -13,7 +13,7 @@ while read -r most folder; do
 	n=$(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.js' 2>/dev/null | xargs cat | wc -l)
 	[ "$n" -le "$most" ] || { echo "$folder: $n lines, at most $most"; rc=1; }
 done <<-end
-	72560 viewer
+	72565 viewer
 	1095 browser
 	30200 simgpu
 	19675 shim

@@ -89,7 +89,7 @@ def test_the_statement_and_its_operation(tool, tmp_path, how):
                                                ("chain", 18, "look at that line: compute only the rows that are read, if not all are"),
                                                ("wide", 20, "look at that line: compute only the rows that are read, if not all are"),
                                                ("narrow", 20, "look at that line: the copy takes four bytes a value"),
-                                               ("filled", 23, "look at that line: it is made whole and filled later"),
+                                               ("filled", 23, "look at that line: if it is filled later, make it on the host"),
                                                ("moved", 27, "look at that line: it is moved to the device whole")])
 def test_what_does_not_help_is_not_said(tool, tmp_path, how, line, change):
     """A view in place of each of many copies, or of what a product takes; a conversion where another operator made the largest block; parts of
