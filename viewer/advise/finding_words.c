@@ -43,7 +43,6 @@ static void put_words(const struct advise *a, const struct finding *f, const cha
 		{ "size", f->size ? B(f->size) : "" },
 		{ "when", a->when },
 		{ "others", f->others ? "yes" : "" },
-		{ "range", f->range ? "yes" : "" },
 		{ "loaded", f->loaded ? "yes" : "" },
 		{ "open", a->open ? "yes" : "" },
 		{ "refused", a->wanted_count ? "yes" : "" },

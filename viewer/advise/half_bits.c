@@ -154,6 +154,7 @@ bool half_bits_find(struct half_bits *h, struct advise *a)
 		s.autocast |= advise_is_cast(a->timeline, &a->casts, l.stack, l.from);
 		++*map_put(&s.made, innermost(&s, l.stack, l.born->forwards), NULL);
 	}
+	/* Gradients of results might be classified as either. */
 	ADVISE_EACH (a, FORWARD_RESULTS | CLASS_BIT(backward_temporaries) | CLASS_BIT(gradients), l)
 		if (!(l.classes & OF_THE_MODEL & ~CLASS_BIT(gradients)) && !l.wanted)
 			h->of[l.life] = (uint8_t)half_of(&s, &l);
