@@ -27,8 +27,8 @@ struct leaks {
 	/* If no line keeps growing: lines that hold more blocks after nearly each of these steps,
 	 * and then let go of them at once, such as logs of an epoch. */
 	struct leaks_again {
-		uint64_t bytes;	  /* growth of their longest rise; 0 = none */
-		size_t from, to;  /* its steps */
+		uint64_t bytes;		/* growth of their longest rise; 0 = none */
+		size_t from, to;	/* its steps */
 		struct leak most, next; /* the lines that grow most in it: class, owner, bytes */
 		const char *change;
 	} again;

@@ -164,7 +164,8 @@ static void print_again(struct emit *out, const struct timeline *t, const struct
 	emit_sentence(out, "",
 		      "Lines hold more and more in between, %s of it %s of %s%s. If that is "
 		      "too much: %s",
-		      *next || 2 * again->most.bytes <= again->bytes ? B(again->most.bytes) : "most",
+		      *next || 2 * again->most.bytes <= again->bytes ? B(again->most.bytes)
+								     : "most",
 		      category_kept_words(again->most.category),
 		      owner_words(&again->most.owner, who, sizeof(who), 0), next, again->change);
 }

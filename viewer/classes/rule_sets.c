@@ -58,8 +58,8 @@ static bool is_copied(struct classifier *c, const struct history *h)
 	       (PLACE_MOVED | PLACE_CONVERTED | PLACE_COMPUTED | PLACE_ROWS | PLACE_STORAGE);
 }
 
-/* Copies in the same or a narrower type. An optimizer works on copies in a wider type. Copies of its
- * state are state. */
+/* Copies in the same or a narrower type. An optimizer works on copies in a wider type. Copies of
+ * its state are state. */
 bool set_averages(struct classifier *c, const struct history *h)
 {
 	const uint32_t *of = map_get(&c->study->made_of, h->block.stack);
