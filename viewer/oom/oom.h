@@ -115,10 +115,11 @@ struct oom {
 	struct holders holders;
 	struct oom_spike spike;
 
-	uint64_t current;    /* part of `passing` made in this step */
-	uint64_t by_script;  /* part of `current` that the script computed outside of modules */
-	uint64_t begin;	     /* seq: the step's first event */
-	uint64_t since;	     /* seq: older blocks were made in earlier steps */
+	uint64_t current;   /* part of `passing` made in this step */
+	uint64_t by_script; /* part of it and of the request that the script made outside of modules
+			     */
+	uint64_t begin;	    /* seq: the step's first event */
+	uint64_t since;	    /* seq: older blocks were made in earlier steps */
 	uint64_t batch_from; /* seq: inputs made after it might belong to this step's batch */
 	struct {
 		size_t steps; /* earlier steps compared; 0 = this step's inputs are not larger */
@@ -251,8 +252,8 @@ bool oom_is_room(const struct oom *o, const struct block *b);
 /* The model was called with several pieces of one sample (windows of a scan, tiles of a picture):
  * tensors that were made outside of it are of a single one. */
 bool oom_is_of_pieces(const struct oom *o);
-/* Half the batch is half of nearly all of this step: the batch has a known size above one, the
- * request is a multiple of it, and modules and backward made the most of the rest. */
+/* Half the batch is half of most of this step: the batch has a known size above one, the request is
+ * a multiple of it, and modules and backward made more than half. */
 bool oom_is_of_samples(const struct oom *o);
 uint64_t
 oom_asked_for_batch(const struct oom *o); /* the request; 0 if it does not grow with the batch */

@@ -285,11 +285,10 @@ bool oom_is_of_pieces(const struct oom *o)
 
 bool oom_is_of_samples(const struct oom *o)
 {
-	uint64_t asked = oom_asked_for_batch(o),
-		 outside = o->wanted_stage == STAGE_OUTSIDE ? asked : 0;
+	uint64_t asked = oom_asked_for_batch(o);
 
 	return o->samples > 1 && (stage_is_backward(o->wanted_stage) || asked) &&
-	       2 * (o->by_script + outside) < o->current + asked;
+	       2 * o->by_script < o->current + asked;
 }
 
 /* A backward node requests far more than any block made outside of backward: rows of a Jacobian, or

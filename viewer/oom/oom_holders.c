@@ -106,8 +106,8 @@ static bool is_let_lie(const struct oom *o, const struct block *b, const struct 
 	       o->works - before > 2ull * x->works.widest;
 }
 
-/* Of a model that ran before: a pass used the weight, and since then passes have ended and another
- * model is being made, or a whole step did without it. */
+/* The block belongs to a model that ran before: a pass used it, and since then another model is
+ * being made, or a whole step did without it. */
 static bool is_earlier(const struct oom *o, const struct block *b, const struct block_uses *x)
 {
 	uint64_t last = oom_work_seq(o, x->works.last);
@@ -153,6 +153,7 @@ static void collect(struct oom *o)
 
 	if (complete && o->since_step > 1)
 		find_begun(o);
+	o->by_script = o->wanted_stage == STAGE_OUTSIDE ? oom_asked_for_batch(o) : 0;
 	FOR_BLOCKS (b, &s->moment) {
 		struct owner owner = owners_find(&o->timeline->owners, b);
 		struct holder *h = holders_add(&o->holders, b->category, owner, b->size);

@@ -273,8 +273,7 @@ uint64_t remedy_smaller_batch(const struct oom *o, char *what, char *how)
 		o->samples ? "" : ", or make samples smaller");
 	say_parts(o, what);
 	inputs = pieces ? 0 : arithmetic_least(inputs, all);
-	script = o->by_script + (o->wanted_stage == STAGE_OUTSIDE ? asked : 0);
-	script = pieces ? 0 : arithmetic_least(script, all - inputs);
+	script = pieces ? 0 : arithmetic_least(o->by_script, all - inputs);
 	oom_say(how,
 		"Half of the inputs, activations and temporaries of %s%s (%s), if they grow with "
 		"it",
